@@ -1,0 +1,92 @@
+"""What hvsvc reads from a domain's XML, as values.
+
+The names follow libvirt's domain XML format; sizes are KiB whatever unit the XML
+used. The XML itself stays the truth: these values are derived from it and never
+written back as a whole.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hvsvc.domain.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class VcpuEntry:
+    """One `<vcpus><vcpu/>` entry."""
+
+    id: int
+    enabled: bool
+    hotpluggable: bool
+    order: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NumaCell:
+    """One guest NUMA cell; `cpus` is libvirt's list form, "" where absent."""
+
+    id: int
+    cpus: str
+    memory_kib: int
+
+
+@dataclass(frozen=True, slots=True)
+class VcpuPin:
+    """The pin of one vCPU."""
+
+    vcpu: int
+    cpuset: str
+
+
+@dataclass(frozen=True, slots=True)
+class NovaMetadata:
+    """What Nova wrote in the domain's metadata (namespace nova/1.0 or 1.1)."""
+
+    name: str
+    flavor: str
+    flavor_vcpus: int | None
+    flavor_memory_mib: int | None
+    project: str
+    project_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """The values of one domain XML, inactive (config) or live.
+
+    `max_memory_kib` is `<maxMemory>`, the ceiling for memory devices, not the
+    domain's maximum memory (`memory_kib`).
+    """
+
+    name: str
+    uuid: str
+    virt_type: str
+    os_type: str
+    arch: str
+    machine: str
+    emulator: str
+    maximum_vcpus: int
+    current_vcpus: int
+    cpuset: str
+    vcpus: tuple[VcpuEntry, ...]
+    topology: Topology | None
+    memory_kib: int
+    current_memory_kib: int
+    max_memory_kib: int | None
+    numa_cells: tuple[NumaCell, ...]
+    vcpu_pins: tuple[VcpuPin, ...]
+    #: other elements that name single vCPUs: vcpusched, cachetune, memorytune, …
+    vcpu_tunings: tuple[str, ...]
+    hugepages: bool
+    memory_devices: tuple[str, ...]
+    #: what keeps the memory locked, in words: hostdev, launchSecurity, locked
+    memory_locks: tuple[str, ...]
+    balloon_model: str
+    balloon_stats: bool
+    agent_configured: bool
+    #: state of the agent channel as libvirt reports it in the live XML; None in config
+    agent_connected: bool | None
+    acpi: bool
+    extended_interrupts: bool
+    nova: NovaMetadata | None

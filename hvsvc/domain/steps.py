@@ -1,0 +1,63 @@
+"""The steps a plan is made of: values that say what to do, never how far it got."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+
+class StepKind(Enum):
+    """What a step does."""
+
+    DEFINE_CONFIG = "define_config"
+    REBOOT = "reboot"
+    WAIT_GUEST = "wait_guest"
+    SET_MEMORY_LIVE = "set_memory_live"
+    SET_VCPUS_LIVE = "set_vcpus_live"
+    ONLINE_GUEST_CPUS = "online_guest_cpus"
+
+
+class Effect(Enum):
+    """What a step costs the guest."""
+
+    LIVE = "live"
+    REBOOT = "reboot"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step.
+
+    `xml` is the whole new inactive definition for DEFINE_CONFIG; `value` the vCPUs
+    of SET_VCPUS_LIVE, the KiB of SET_MEMORY_LIVE; None for the other kinds.
+    """
+
+    kind: StepKind
+    effect: Effect
+    why: str
+    xml: str | None = None
+    value: int | None = None
+
+
+class StepState(Enum):
+    """How far a step got."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    UNCONFIRMED = "unconfirmed"
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """A step of an operation as the journal keeps it; times in seconds since the epoch."""
+
+    kind: StepKind
+    effect: Effect
+    why: str
+    state: StepState = StepState.PENDING
+    start_time_s: float | None = None
+    end_time_s: float | None = None
+    #: what was read back, in words
+    evidence: str = ""

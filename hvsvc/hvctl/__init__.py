@@ -1,0 +1,1 @@
+"""hvctl, the command line client: stubs only, no libvirt."""

@@ -1,0 +1,159 @@
+"""What operations need from the outside, as Protocols; adapters fulfil them, fakes too.
+
+Every method raises only errors of `hvsvc.errors`, and every call is bounded by a
+deadline of the adapter's own configuration (CALL_TIMED_OUT).
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+from hvsvc.domain.facts import Balloon, DomainEvent, DomainFacts, GuestCpus, HostFacts, ServerFacts
+from hvsvc.operations.record import OperationRecord
+
+
+class Hypervisor(Protocol):
+    """libvirt on this host. `uuid` is the canonical lower-case form.
+
+    Raises NotFoundError(DOMAIN_NOT_FOUND), UnavailableError(LIBVIRT_UNAVAILABLE),
+    DeadlineError(CALL_TIMED_OUT), NotPermittedError(LIBVIRT_NOT_PERMITTED) and, for
+    mutations, FailedPreconditionError with HYPERVISOR_REFUSED, DEFINITION_REFUSED,
+    START_FAILED or DOMAIN_NOT_RUNNING.
+    """
+
+    async def read_domain(self, uuid: str) -> DomainFacts:
+        """Reads one domain (no guest agent: `guest` is None)."""
+        ...
+
+    async def read_domains(self) -> Sequence[DomainFacts]:
+        """Reads every domain of the host, ordered by uuid, each as `read_domain` does."""
+        ...
+
+    async def find_uuids(self, name: str) -> Sequence[tuple[str, str]]:
+        """Finds (uuid, libvirt name) of the domains with this uuid, libvirt name or Nova server name."""
+        ...
+
+    async def read_balloon(self, uuid: str) -> Balloon:
+        """Reads the balloon statistics of a running domain."""
+        ...
+
+    async def read_host(self, facts: DomainFacts) -> HostFacts:
+        """Reads what the host could give to this domain (case API-06)."""
+        ...
+
+    async def define(self, uuid: str, previous_etag: str, xml: str) -> None:
+        """Defines `xml` if the stored definition still has `previous_etag`, read right before.
+
+        :raises AbortedError: DEFINITION_CHANGED; nothing is written then.
+        """
+        ...
+
+    async def set_vcpus_live(self, uuid: str, vcpus: int) -> None:
+        """Plugs vCPUs into the running domain."""
+        ...
+
+    async def set_memory_live(self, uuid: str, memory_kib: int) -> None:
+        """Sets the balloon's target; the guest follows later, or not (case MEM-01)."""
+        ...
+
+    async def shut_down(self, uuid: str, *, agent: bool) -> None:
+        """Asks the guest to shut down, through its agent or the ACPI power button."""
+        ...
+
+    async def start(self, uuid: str) -> None:
+        """Starts a domain that is off."""
+        ...
+
+    def events(self, uuid: str | None = None) -> AbstractAsyncContextManager[AsyncIterator[DomainEvent]]:
+        """Subscribes to the events of one domain or all; none is lost from entering on.
+
+        The iterator raises UnavailableError when the connection is lost (events may
+        then have been missed) and ExhaustedError(READER_TOO_SLOW) when the reader
+        lags too far behind.
+        """
+        ...
+
+
+class Guest(Protocol):
+    """The guest agent. Raises only GuestAgentError, NotFoundError, UnavailableError."""
+
+    async def read_cpus(self, uuid: str) -> GuestCpus:
+        """Lists the guest's CPUs (guest-get-vcpus), the reply validated as hostile."""
+        ...
+
+    async def set_online(self, uuid: str, cpu_ids: frozenset[int]) -> None:
+        """Brings these CPUs online (guest-set-vcpus); a part may succeed: read again."""
+        ...
+
+    async def ping(self, uuid: str) -> None:
+        """Asks for a sign of life."""
+        ...
+
+
+class Servers(Protocol):
+    """Nova's API. Raises NotFoundError(SERVER_NOT_FOUND), UnavailableError(NOVA_UNAVAILABLE),
+    NotPermittedError(NOVA_NOT_PERMITTED), FailedPreconditionError(NOVA_REFUSED), DeadlineError."""
+
+    async def read_server(self, server_id: str) -> ServerFacts:
+        """Reads the server."""
+        ...
+
+    async def reboot_soft(self, server_id: str) -> str:
+        """Asks for a soft reboot; returns the request id of the instance action."""
+        ...
+
+    async def read_reboot_result(self, server_id: str, request_id: str) -> str | None:
+        """Result of the reboot's instance action, such as "Success" or "Error"; None while it runs."""
+        ...
+
+
+class Journal(Protocol):
+    """Keeps operations and previous definitions, durably. Raises UnavailableError(JOURNAL_UNAVAILABLE)."""
+
+    async def begin(self, operation: OperationRecord) -> None:
+        """Stores a new operation."""
+        ...
+
+    async def update(self, operation: OperationRecord) -> None:
+        """Stores the operation's new state; returns when it is on disk."""
+        ...
+
+    async def keep_definition(self, operation_id: str, uuid: str, xml: str, time_s: float) -> None:
+        """Keeps a definition before it is replaced; returns when it is on disk."""
+        ...
+
+    async def read(self, operation_id: str) -> OperationRecord | None:
+        """Reads one operation."""
+        ...
+
+    async def read_by_request(self, caller: str, request_id: str, since_s: float) -> OperationRecord | None:
+        """The operation begun by this request of this caller, not older than `since_s`."""
+        ...
+
+    async def read_page(
+        self, *, uuid: str | None, done: bool | None, before: tuple[float, str] | None, limit: int
+    ) -> Sequence[OperationRecord]:
+        """Newest first; `before` is (create_time_s, id) of the last one of the page before."""
+        ...
+
+    async def delete(self, operation_id: str) -> bool:
+        """Forgets an operation that has ended; False where there was none."""
+        ...
+
+
+class Clock(Protocol):
+    """Time, so that operations can be tested without waiting."""
+
+    def now_s(self) -> float:
+        """Seconds since the epoch."""
+        ...
+
+    def monotonic_s(self) -> float:
+        """Seconds of a clock that never jumps."""
+        ...
+
+    async def sleep(self, delay_s: float) -> None:
+        """Waits."""
+        ...

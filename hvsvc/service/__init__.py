@@ -1,0 +1,1 @@
+"""The gRPC face: thin servicers, conversion between messages and values, one status table."""

@@ -1,0 +1,1 @@
+"""Generated stubs of the package `hvsvc.v1`; made by `make proto`, never edited by hand."""
