@@ -16,7 +16,7 @@ PROTOC = $(BIN)/python -m grpc_tools.protoc -I protos --plugin=protoc-gen-mypy=$
 # To build the virtualenv; to run domains (QEMU driver, private libvirtd, virsh); to build the test guest.
 PACKAGES := git python3-venv python3-dev gcc pkg-config libvirt-dev \
 	libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients qemu-system-x86 qemu-utils \
-	busybox-static cpio xz-utils
+	cpio kmod xz-utils
 
 .PHONY: help deps venv lock lint types proto proto-check test test-nova demo bench clean
 
@@ -30,6 +30,8 @@ deps: ## install the Debian packages that are missing (12 and 13)
 	  echo "deps: installing: $$missing"; \
 	  $(SUDO) apt-get update -q; \
 	  $(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $$missing; \
+	elif ! apt-cache show busybox-static >/dev/null 2>&1; then \
+	  echo "deps: reading the package lists, which the test guest is built from"; $(SUDO) apt-get update -q; \
 	fi
 
 venv: $(STAMP) ## the virtualenv, from the lock, with the package itself editable
