@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from hvsvc.domain.facts import Balloon, DomainEvent, DomainFacts, GuestCpus, HostFacts, ServerFacts
-from hvsvc.operations.record import OperationRecord
+from hvsvc.domain.operation import OperationRecord
 
 
 class Hypervisor(Protocol):
