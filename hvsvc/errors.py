@@ -78,6 +78,7 @@ class Reason(str, Enum):
     CALL_TIMED_OUT = "CALL_TIMED_OUT"
     SHUTTING_DOWN = "SHUTTING_DOWN"
     TOO_MANY_OPERATIONS = "TOO_MANY_OPERATIONS"
+    TOO_MANY_CALLS = "TOO_MANY_CALLS"
     READER_TOO_SLOW = "READER_TOO_SLOW"
     # Who asks.
     NOT_PERMITTED = "NOT_PERMITTED"
@@ -118,10 +119,14 @@ class HvsvcError(Exception):
         next step.
     :param metadata: the values named in the message, for machines; keys are
         lowerCamelCase (AIP-193).
+
+    `others` holds further errors of the same refusal, where several things stand in
+    the way at once: the caller should learn of all of them in one answer.
     """
 
     #: name of the gRPC status code it maps to
     status: ClassVar[str] = "INTERNAL"
+    others: tuple[HvsvcError, ...] = ()
 
     def __init__(self, reason: Reason, message: str, metadata: Mapping[str, object] | None = None) -> None:
         super().__init__(message)
