@@ -1,0 +1,247 @@
+"""The daemon's settings, section by section: every limit and every timeout stands here.
+
+`docs/configuration.md` lists the same keys; a test compares the two.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
+
+from hvsvc.config.values import (
+    SOCKET_PATH_BYTES,
+    AbsolutePath,
+    Address,
+    Group,
+    LocalUri,
+    LoopbackAddress,
+    Name,
+    PemFile,
+    Role,
+    SocketMode,
+    SocketPath,
+)
+from hvsvc.domain.limits import HostLimits
+
+
+def _number(default: float, low: float, high: float, meaning: str) -> Any:
+    allowed: JsonDict = {"allowed": f"{low} to {high}"}
+    return Field(
+        default, ge=low, le=high, allow_inf_nan=False, description=meaning, json_schema_extra=allowed
+    )
+
+
+def _whole(default: int, low: int, high: int, meaning: str) -> Any:
+    allowed: JsonDict = {"allowed": f"{low} to {high}, whole"}
+    return Field(default, ge=low, le=high, description=meaning, json_schema_extra=allowed)
+
+
+def _key(default: Any, allowed: str, meaning: str) -> Any:
+    return Field(default, description=meaning, json_schema_extra={"allowed": allowed})
+
+
+_HOST_PORT = '"HOST:PORT"; port 0 picks a free one'
+
+
+class Section(BaseModel):
+    """A table of the file: frozen, no unknown keys, no conversions."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True)
+
+
+class Libvirt(Section):
+    """The hypervisor of this host."""
+
+    uri: LocalUri = _key(
+        "qemu:///system",
+        '"qemu:///…", "qemu+unix:///…" or "test:///…": a hypervisor of this host',
+        "libvirt connection",
+    )
+    call_timeout_s: float = _number(30, 1, 600, "longest wait for one libvirt call")
+    calls_in_flight: int = _whole(
+        4,
+        1,
+        64,
+        "calls at once on a connection; libvirtd serves 5 of one client at a time unless told otherwise",
+    )
+    keepalive_interval_s: int = _whole(
+        5, 1, 60, "time between two keepalive probes; three unanswered ones end the connection"
+    )
+
+
+class Guest(Section):
+    """Waits for what happens inside the guest."""
+
+    agent_timeout_s: int = _whole(10, 1, 300, "longest wait for one reply of the guest agent")
+    boot_timeout_s: float = _number(
+        180, 1, 3600, "longest wait for the guest to have booted, after a reboot and before a hot-add"
+    )
+    cpu_online_timeout_s: float = _number(30, 1, 600, "longest wait for new CPUs to be online in the guest")
+    balloon_timeout_s: float = _number(
+        60, 1, 3600, "longest wait for the guest's balloon to reach its target"
+    )
+    poll_interval_s: float = _number(0.5, 0.05, 10, "time between two looks at a guest that is waited for")
+
+
+class Nova(Section):
+    """Nova's API; leave the section out on a host without OpenStack."""
+
+    cloud: Name = _key(
+        ...,
+        'a name in clouds.yaml, or "envvars" for the OS_* environment',
+        "which cloud and credential to use; clouds.yaml is looked for where openstacksdk does: "
+        "$OS_CLIENT_CONFIG_FILE, the working directory, ~/.config/openstack, /etc/openstack",
+    )
+    call_timeout_s: float = _number(
+        30, 1, 600, "longest wait for one call of Nova's API, with its repetitions"
+    )
+    reboot_timeout_s: float = _number(
+        300,
+        10,
+        3600,
+        "longest wait for a soft reboot; Nova itself may wait 60 s for the guest agent and 120 s "
+        "for the guest before it falls back to a hard reboot",
+    )
+
+
+class Reboot(Section):
+    """Reboots of domains that Nova does not know: hvsvc shuts them down and starts them."""
+
+    shutdown_timeout_s: float = _number(120, 5, 3600, "longest wait for the guest to shut down when asked")
+    start_timeout_s: float = _number(60, 5, 3600, "longest wait for the domain to run after its start")
+
+
+class Listen(Section):
+    """Where clients connect."""
+
+    unix: SocketPath = _key(
+        "/run/hvsvc/hvsvc.sock", f"an absolute path of at most {SOCKET_PATH_BYTES} bytes", "unix socket"
+    )
+    unix_mode: SocketMode = _key(
+        0o660, "0o600 to 0o770: octal, nothing for others", "permissions of the unix socket"
+    )
+    unix_group: Group | None = _key(
+        None, "a group of this host", "group of the unix socket; absent: the daemon's own"
+    )
+    tcp: Address | None = _key(
+        None, _HOST_PORT, "TCP with mutual TLS; needs [tls] and [access.sans]; absent: no TCP"
+    )
+    insecure_loopback_tcp: LoopbackAddress | None = _key(
+        None,
+        '"127.0.0.1:PORT", "[::1]:PORT" or "localhost:PORT"; port 0 picks a free one',
+        "TCP without TLS and without authentication: every local user may connect; for tests; absent: none",
+    )
+
+
+class Tls(Section):
+    """Certificates of `[listen] tcp`, PEM; read again when they change, without a restart."""
+
+    cert: PemFile = _key(..., "an existing file", "the daemon's certificate chain")
+    key: PemFile = _key(..., "an existing file", "its private key")
+    client_ca: PemFile = _key(..., "an existing file", "the authority that signs the clients' certificates")
+
+
+class Access(Section):
+    """Who may do what: `reader` may read and plan, `admin` may also change."""
+
+    unix_role: Role = _key("admin", '"admin" or "reader"', "role of whoever can open the unix socket")
+    insecure_loopback_role: Role = _key(
+        "reader", '"admin" or "reader"', "role of whoever connects to [listen] insecure_loopback_tcp"
+    )
+    sans: dict[Name, Role] = _key(
+        {},
+        'a table `"NAME" = "admin"` or `"NAME" = "reader"`',
+        "roles of callers over mutual TLS, by a subject alternative name of their certificate (DNS name, "
+        "URI, e-mail or IP address), compared exactly; who is not listed is refused",
+    )
+
+
+class Limits(Section):
+    """What a caller may ask of this host and of the daemon."""
+
+    vcpu_overcommit_ratio: float = _number(16.0, 0.1, 1000, "vCPUs of all running domains for each host CPU")
+    memory_overcommit_ratio: float = _number(
+        1.5, 0.1, 100, "memory of all running domains against the host's"
+    )
+    memory_floor_reserve_kib: int = _whole(
+        131_072, 0, 1_073_741_824, "memory that a guest keeps free when it is shrunk"
+    )
+    memory_floor_reserve_ratio: float = _number(
+        0.10, 0, 1, "the same as a part of the guest's memory; the larger of the two counts"
+    )
+    max_operations: int = _whole(16, 1, 1000, "operations that run at once; one more is refused")
+    max_rpcs: int = _whole(1000, 1, 100_000, "calls and streams served at once; one more is refused")
+    page_size: int = _whole(100, 1, 10_000, "entries of a list's page where the caller does not say")
+    max_page_size: int = _whole(1000, 1, 10_000, "most entries of a list's page, whatever the caller says")
+    watch_queue: int = _whole(
+        1024, 16, 1_000_000, "events kept for a reader that lags; one more ends its stream"
+    )
+
+
+class Journal(Section):
+    """The record of operations and of the definitions they replaced."""
+
+    path: AbsolutePath = _key(
+        Path("/var/lib/hvsvc/journal.db"),
+        "an absolute path in an existing folder",
+        "SQLite database, made with mode 0600",
+    )
+    call_timeout_s: float = _number(10, 1, 300, "longest wait for the disk")
+    keep_days: int = _whole(
+        90, 1, 3650, "age at which operations that have ended, and definitions, are dropped"
+    )
+
+
+class Log(Section):
+    """The log, on standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = _key(
+        "info", '"debug", "info", "warning" or "error"', "least severity"
+    )
+    format: Literal["console", "json"] = _key("console", '"console" or "json"', "for people or for machines")
+
+
+class Metrics(Section):
+    """Prometheus metrics over HTTP, without authentication."""
+
+    listen: Address | None = _key(
+        None, _HOST_PORT, "where they are served, best on loopback; absent: nowhere"
+    )
+
+
+class Shutdown(Section):
+    """The end of the daemon."""
+
+    grace_s: float = _number(
+        30, 0, 3600, "longest wait for running calls and operation steps when the daemon is told to stop"
+    )
+
+
+class Config(Section):
+    """All settings."""
+
+    libvirt: Libvirt = Libvirt()
+    guest: Guest = Guest()
+    nova: Nova | None = None
+    reboot: Reboot = Reboot()
+    listen: Listen = Listen()
+    tls: Tls | None = None
+    access: Access = Access()
+    limits: Limits = Limits()
+    journal: Journal = Journal()
+    log: Log = Log()
+    metrics: Metrics = Metrics()
+    shutdown: Shutdown = Shutdown()
+
+    @property
+    def host_limits(self) -> HostLimits:
+        """The part of the limits that planning needs."""
+        return HostLimits(
+            vcpu_overcommit_ratio=self.limits.vcpu_overcommit_ratio,
+            memory_overcommit_ratio=self.limits.memory_overcommit_ratio,
+            memory_floor_reserve_kib=self.limits.memory_floor_reserve_kib,
+            memory_floor_reserve_ratio=self.limits.memory_floor_reserve_ratio,
+        )
