@@ -29,11 +29,14 @@ cgroup_controllers = []
 class EmbedRoot:
     """A directory for the embedded driver; closing it ends the QEMU processes that it left running."""
 
-    def __init__(self, capabilities_of: "EmbedRoot | None" = None) -> None:
-        """Make a root; `capabilities_of` gives it what that one knows of QEMU, which saves some 3 s."""
+    def __init__(self, path: Path | None = None, capabilities_of: "EmbedRoot | None" = None) -> None:
+        """Make a root, in the empty directory `path` or in a new one.
+
+        `capabilities_of` gives it what that one knows of QEMU, which saves some 3 s.
+        """
         # The agent's socket lies deep in the root and must stay under 108 characters: a short name, and not
         # below pytest's tmp_path.
-        self.path = Path(tempfile.mkdtemp(prefix="hv-", dir="/tmp"))
+        self.path = path or Path(tempfile.mkdtemp(prefix="hv-", dir="/tmp"))
         (self.path / "etc").mkdir()
         if os.geteuid() == 0:
             (self.path / "etc/qemu.conf").write_text(QEMU_CONF)
