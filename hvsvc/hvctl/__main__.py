@@ -1,0 +1,5 @@
+"""`python -m hvsvc.hvctl`."""
+
+from hvsvc.hvctl.main import main
+
+main()

@@ -1,0 +1,139 @@
+"""Runs a change: asks for it, follows it to its end, prints what it ended with."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+import click
+import grpc
+from google.longrunning.operations_pb2 import Operation
+
+from hvsvc.errors import Reason
+from hvsvc.hvctl import exit_codes
+from hvsvc.hvctl.change_text import operation_lines
+from hvsvc.hvctl.document import Document
+from hvsvc.hvctl.failure import Failure, failure_of_call
+from hvsvc.hvctl.operation import OPERATION_SHAPE, exit_code_of, operation_document, operation_failure
+from hvsvc.hvctl.output import print_one
+from hvsvc.hvctl.report import explain, report
+from hvsvc.hvctl.service import Service, connected
+from hvsvc.hvctl.terminal import safe
+from hvsvc.hvctl.wait import WaitTimeoutError, wait_for
+from hvsvc.v1 import scaling_pb2
+
+Method: TypeAlias = Callable[[Service], Callable[..., Operation]]
+
+#: The service may have taken the request although no answer came.
+_NO_ANSWER = {"UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "UNKNOWN"}
+
+
+def run_change(ctx: click.Context, method: Method, request: Any, *, no_wait: bool) -> None:
+    """Ask for the change and follow it; ends hvctl with the exit code of what came of it."""
+    reboot_asked = isinstance(request, scaling_pb2.RebootDomainRequest) or (
+        getattr(request, "reboot", 0) == scaling_pb2.REBOOT_MODE_SOFT
+    )
+    with connected(ctx, OPERATION_SHAPE) as service:
+        operation = _begin(ctx, service, method, request)
+        if no_wait and not operation.done:
+            print_operation(service, operation)
+            click.echo(f"hvctl: watch it with: hvctl operations watch {safe(operation.name)}", err=True)
+            return
+        follow(ctx, service, operation, reboot_asked=reboot_asked)
+
+
+def follow(ctx: click.Context, service: Service, operation: Operation, *, reboot_asked: bool = False) -> None:
+    """Wait for the operation, print it, and end hvctl with its exit code."""
+    settings = service.settings
+    last = operation
+
+    def seen(report_now: Operation) -> None:
+        nonlocal last
+        last = report_now
+
+    on_terminal = sys.stdout.isatty() and sys.stderr.isatty() and not operation.done
+    try:
+        last = (_wait_shown if on_terminal else _wait_silently)(service, operation, seen)
+    except WaitTimeoutError:
+        message = f"{last.name} still runs after {settings.wait_timeout_s:g} s; it goes on"
+        failure = Failure("DEADLINE_EXCEEDED", message, Reason.CALL_TIMED_OUT.value)
+        _print_unfinished(ctx, service, last, failure)
+    except KeyboardInterrupt:
+        for line in ("", f"hvctl: interrupted; {safe(last.name)} goes on", *_next_lines(last.name)):
+            click.echo(line, err=True)
+        ctx.exit(exit_codes.INTERRUPTED)
+    except grpc.RpcError as error:
+        failure = failure_of_call(error, settings.target)
+        message = f"{last.name} was begun, but cannot be followed: {failure.message}"
+        _print_unfinished(ctx, service, last, replace(failure, message=message))
+    document = print_operation(service, last, with_steps=not on_terminal)
+    if failure_at_end := operation_failure(last):
+        explain(settings, failure_at_end)
+    ctx.exit(exit_code_of(document, reboot_asked=reboot_asked))
+
+
+def print_operation(
+    service: Service, operation: Operation, *, with_steps: bool = True, failure: Failure | None = None
+) -> Document:
+    """Print it, with `failure` as its error where following it failed; the document."""
+    document = operation_document(operation)
+    if failure:
+        document["error"] = failure.document
+    print_one(service.settings, document, lambda: operation_lines(document, with_steps=with_steps))
+    return document
+
+
+def _begin(ctx: click.Context, service: Service, method: Method, request: Any) -> Operation:
+    settings = service.settings
+    again = f"it may have been taken; to repeat it safely, add --request-id {request.request_id}"
+    try:
+        return method(service)(request, timeout=settings.call_timeout_s)
+    except KeyboardInterrupt:
+        click.echo(f"\nhvctl: interrupted before an answer; {again}", err=True)
+        ctx.exit(exit_codes.INTERRUPTED)
+    except grpc.RpcError as error:
+        failure = failure_of_call(error, settings.target)
+        unanswered = not failure.reason and failure.code in _NO_ANSWER
+        report(settings, failure)
+        if unanswered:
+            click.echo(f"  {again}", err=True)
+        ctx.exit(exit_codes.for_status(failure.code))
+
+
+def _wait_silently(service: Service, operation: Operation, seen: Callable[[Operation], None]) -> Operation:
+    said = False
+
+    def lost() -> None:
+        nonlocal said
+        if not said:
+            click.echo(f"hvctl: connection lost; {safe(operation.name)} goes on; trying again", err=True)
+        said = True
+
+    return wait_for(service.progress, operation, service.settings.wait_timeout_s, seen, lost)
+
+
+def _wait_shown(service: Service, operation: Operation, seen: Callable[[Operation], None]) -> Operation:
+    from hvsvc.hvctl.progress import StepDisplay  # noqa: PLC0415  Rich, for a terminal only
+
+    with StepDisplay() as display:
+
+        def both(report_now: Operation) -> None:
+            seen(report_now)
+            display.seen(report_now)
+
+        return wait_for(service.progress, operation, service.settings.wait_timeout_s, both, display.lost)
+
+
+def _print_unfinished(ctx: click.Context, service: Service, operation: Operation, failure: Failure) -> None:
+    print_operation(service, operation, failure=failure)
+    explain(service.settings, failure, next_step=f"hvctl operations watch {operation.name}")
+    ctx.exit(exit_codes.for_status(failure.code))
+
+
+def _next_lines(name: str) -> tuple[str, str]:
+    return (
+        f"  watch it:  hvctl operations watch {safe(name)}",
+        f"  cancel it: hvctl operations cancel {safe(name)}",
+    )

@@ -1,0 +1,127 @@
+"""`list`, `dominfo`, `vcpucount`: read the domains of the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import click
+
+from hvsvc.hvctl.columns import find
+from hvsvc.hvctl.document import Document, document_of, shape_of
+from hvsvc.hvctl.domain_name import domain_name, names_that_begin
+from hvsvc.hvctl.domain_text import dominfo_lines, state_text, vcpucount_lines
+from hvsvc.hvctl.output import print_many, print_one
+from hvsvc.hvctl.service import Service, connected
+from hvsvc.hvctl.settings import global_options
+from hvsvc.hvctl.sizes import format_kib
+from hvsvc.v1 import domain_pb2
+
+DOMAIN_SHAPE: Final = shape_of(domain_pb2.Domain.DESCRIPTOR)
+VCPUS_SHAPE: Final = shape_of(domain_pb2.Vcpus.DESCRIPTOR)
+
+_STATES: Final = {
+    name.removeprefix("DOMAIN_STATE_").lower().replace("_", "-"): number
+    for name, number in domain_pb2.DomainState.items()
+    if number
+}
+_HEADINGS: Final = ("Id", "Server", "Name", "State", "vCPUs", "Memory", "Room to grow", "Note")
+_PAGE_SIZE: Final = 100
+
+
+@click.command("list")
+@click.option(
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(list(_STATES)),
+    help="Only in this state; repeatable.",
+)
+@click.option("--server", metavar="ID|NAME", default="", help="Only the domain of this Nova server.")
+@click.option("--guest", is_flag=True, help="Ask the guests too; slower.")
+@global_options(root=False)
+@click.pass_context
+def list_command(ctx: click.Context, states: tuple[str, ...], server: str, guest: bool) -> None:
+    """List the domains of the host.
+
+    With the room each has to grow without a reboot.
+    """
+    request = domain_pb2.ListDomainsRequest(
+        page_size=_PAGE_SIZE,
+        states=[domain_pb2.DomainState.ValueType(_STATES[state]) for state in states],
+        nova_server=server,
+        view=domain_pb2.DOMAIN_VIEW_FULL if guest else domain_pb2.DOMAIN_VIEW_BASIC,
+    )
+    with connected(ctx, DOMAIN_SHAPE) as service:
+        domains = [document_of(domain) for domain in _pages(service, request)]
+        print_many(service.settings, domains, _HEADINGS, _row)
+
+
+@click.command("dominfo")
+@click.argument("domain", type=domain_name, shell_complete=names_that_begin)
+@click.option("--no-guest", is_flag=True, help="Do not ask the guest agent.")
+@global_options(root=False)
+@click.pass_context
+def dominfo_command(ctx: click.Context, domain: str, no_guest: bool) -> None:
+    """Report one domain.
+
+    What virsh dominfo prints, config and live apart, and the guest's view.
+    """
+    view = domain_pb2.DOMAIN_VIEW_BASIC if no_guest else domain_pb2.DOMAIN_VIEW_FULL
+    with connected(ctx, DOMAIN_SHAPE) as service:
+        reply = _get(service, domain, view)
+        document = document_of(reply)
+        print_one(service.settings, document, lambda: dominfo_lines(document))
+
+
+@click.command("vcpucount")
+@click.argument("domain", type=domain_name, shell_complete=names_that_begin)
+@global_options(root=False)
+@click.pass_context
+def vcpucount_command(ctx: click.Context, domain: str) -> None:
+    """Report the vCPU counts.
+
+    As virsh vcpucount prints them, and the CPUs that the guest has and uses.
+    """
+    with connected(ctx, VCPUS_SHAPE) as service:
+        document = document_of(_get(service, domain, domain_pb2.DOMAIN_VIEW_FULL).vcpus)
+        print_one(service.settings, document, lambda: vcpucount_lines(document))
+
+
+def _get(service: Service, name: str, view: domain_pb2.DomainView.ValueType) -> domain_pb2.Domain:
+    request = domain_pb2.GetDomainRequest(name=name, view=view)
+    return service.domains.GetDomain(request, timeout=service.settings.call_timeout_s)
+
+
+def _pages(service: Service, request: domain_pb2.ListDomainsRequest) -> Iterator[domain_pb2.Domain]:
+    while True:
+        reply = service.domains.ListDomains(request, timeout=service.settings.call_timeout_s)
+        yield from reply.domains
+        if not reply.next_page_token:
+            return
+        request.page_token = reply.next_page_token
+
+
+def _row(domain: Document) -> tuple[str, ...]:
+    running = "id" in domain
+    side = "live" if running else "config"
+    vcpus, most_vcpus = find(domain, f"vcpus.current_{side}"), find(domain, f"vcpus.maximum_{side}")
+    memory, most_memory = (
+        find(domain, f"memory.current_{side}_kib"),
+        find(domain, f"memory.maximum_{side}_kib"),
+    )
+    room = []
+    if running and None not in (vcpus, most_vcpus, memory, most_memory):
+        room += [f"+{most_vcpus - vcpus} vCPUs"] if most_vcpus > vcpus else []
+        room += [f"+{format_kib(most_memory - memory)}"] if most_memory > memory else []
+        room = room or ["none"]
+    return (
+        str(domain.get("id", "-")),
+        find(domain, "nova.name") or "-",
+        domain.get("libvirt_name", "-"),
+        state_text(domain),
+        "-" if vcpus is None else str(vcpus),
+        "-" if memory is None else format_kib(memory),
+        ", ".join(room) or "-",
+        "pending reboot" if domain.get("pending_reboot") else "",
+    )

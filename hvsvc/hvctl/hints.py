@@ -1,0 +1,63 @@
+"""What to do next, in words of hvctl's own options.
+
+The service's message comes first and says what is true; these lines add the command.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from hvsvc.errors import Reason
+
+_AGENT: Final = "hvctl dominfo DOMAIN shows whether the guest agent answers"
+_READ_AGAIN: Final = "look at hvctl dominfo DOMAIN, then repeat the command"
+_RAISE: Final = "raise the ceiling first: hvctl raise DOMAIN --max-vcpus N --max-memory SIZE"
+_OTHER_HOST: Final = "hvctl list shows the domains of this host; --target asks another host"
+
+BY_REASON: Final[dict[Reason, str]] = {
+    Reason.NOTHING_ASKED: "name at least one value; hvctl COMMAND --help lists them",
+    Reason.TOPOLOGY_NOT_FACTORABLE: "take the nearest number, or another --topology",
+    Reason.AMBIGUOUS_NAME: "name the domain by its uuid; hvctl list -c uuid -c nova.name shows them",
+    Reason.REQUEST_ID_REUSED: "leave --request-id out: hvctl makes a new one for each command",
+    Reason.DOMAIN_NOT_FOUND: _OTHER_HOST,
+    Reason.SERVER_NOT_FOUND: _OTHER_HOST,
+    Reason.OPERATION_NOT_FOUND: "hvctl operations list shows those that are kept",
+    Reason.REBOOT_REQUIRED: "add --reboot soft if the guest may be rebooted; hvctl plan shows what for",
+    Reason.ABOVE_LIVE_CEILING: f"{_RAISE} --reboot soft",
+    Reason.ABOVE_CONFIG_CEILING: _RAISE,
+    Reason.MAXIMUM_BELOW_CURRENT: "ask for a higher maximum, or lower the current value first",
+    Reason.LIVE_VCPU_SHRINK: "lower the number of the next start with hvctl setvcpus DOMAIN N --config",
+    Reason.DOMAIN_NOT_RUNNING: "start it, or change the next start only with --config",
+    Reason.CEILING_LOST: "look at hvctl dominfo DOMAIN, make the guest obey a shutdown, then raise again",
+    Reason.DOMAIN_BUSY: "hvctl operations list --running shows what is under way; repeat when it is done",
+    Reason.SERVER_BUSY: "wait for Nova to finish, then repeat the command",
+    Reason.DEFINITION_CHANGED: f"{_READ_AGAIN} (with the new --etag, if you give one)",
+    Reason.DAEMON_RESTARTED: _READ_AGAIN,
+    Reason.CANCELLED: "look at hvctl dominfo DOMAIN for what was done before",
+    Reason.SERVER_LOCKED: "unlock the server in Nova: openstack server unlock SERVER",
+    Reason.PENDING_REBOOT: "hvctl reboot DOMAIN brings it into effect",
+    Reason.GUEST_CPUS_OFFLINE: "hvctl setvcpus DOMAIN N --online all brings every CPU of the guest online",
+    Reason.GUEST_CPUS_UNKNOWN: _AGENT,
+    Reason.AGENT_NOT_CONFIGURED: "the image needs hw_qemu_guest_agent=yes (OpenStack) for an agent channel",
+    Reason.AGENT_NOT_CONNECTED: "start qemu-guest-agent in the guest",
+    Reason.AGENT_SILENT: _AGENT,
+    Reason.NOT_AUTHENTICATED: "give --tls-cert and --tls-key",
+    Reason.NOT_PERMITTED: "ask the operator of the host for the role; the service's configuration grants it",
+}
+
+#: for an error that is not hvsvc's own, such as no connection
+BY_STATUS: Final[dict[str, str]] = {
+    "UNAVAILABLE": "check --target ({target}), and on that host: systemctl status hvsvc",
+    "DEADLINE_EXCEEDED": "try again, with a longer --timeout if the host is busy; target: {target}",
+    "PERMISSION_DENIED": "run hvctl as a user that may open the socket, such as a member of its group",
+    "UNAUTHENTICATED": "give --tls-cert and --tls-key",
+    "UNIMPLEMENTED": "the service at {target} is older than this hvctl, or no hvsvc",
+}
+
+
+def hint_for(code: str, reason: str, target: str) -> str:
+    """The next step for an error; empty where the message alone must do."""
+    try:
+        return BY_REASON.get(Reason(reason), "")
+    except ValueError:
+        return "" if reason else BY_STATUS.get(code, "").format(target=target)

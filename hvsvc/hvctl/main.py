@@ -1,0 +1,108 @@
+"""The `hvctl` command: finds the subcommand and loads only that one."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from importlib.metadata import version
+from typing import Any, Final
+
+import click
+
+from hvsvc.hvctl import exit_codes
+from hvsvc.hvctl.settings import global_options
+
+#: command -> module that holds it; a module is loaded when its command is used
+COMMANDS: Final[dict[str, str]] = {
+    "list": "read",
+    "dominfo": "read",
+    "vcpucount": "read",
+    "plan": "plan",
+    "raise": "change",
+    "setvcpus": "change",
+    "setmem": "change",
+    "scale": "change",
+    "reboot": "change",
+    "watch": "watch",
+    "operations": "operations",
+    "health": "health",
+    "completion": "completion",
+}
+
+
+class Commands(click.Group):
+    """The commands of COMMANDS, in that order."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, from its module."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"hvsvc.hvctl.commands.{COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+
+def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        click.echo(f"hvctl {version('hvsvc')}")
+        ctx.exit()
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version.",
+)
+@global_options(root=True)
+def cli() -> None:
+    """Grow a running server without rebuilding it.
+
+    Reports and changes the libvirt domains of one compute host.
+
+    DOMAIN is a Nova server's name, a uuid, a libvirt name, or domains/UUID. Sizes have a unit: 16GiB, 512MiB.
+
+    \b
+    Exit codes: 0 done (also pending a reboot, as asked), 1 internal error,
+    2 bad usage or invalid argument, 3 not found, 4 a precondition fails,
+    5 busy, changed meanwhile or already exists, 6 unavailable or timed out,
+    7 done in part or unconfirmed, 8 not permitted, 130 interrupted.
+    """
+
+
+def run(args: list[str] | None = None) -> int:
+    """Run one command; the exit code."""
+    try:
+        result: Any = cli.main(args, prog_name="hvctl", standalone_mode=False)
+    except click.UsageError as err:
+        err.show()
+        return exit_codes.USAGE
+    except click.ClickException as err:
+        err.show()
+        return exit_codes.USAGE
+    except click.Abort:
+        click.echo("hvctl: interrupted", err=True)
+        return exit_codes.INTERRUPTED
+    except BrokenPipeError:
+        # The reader is gone; keep the interpreter from failing on it once more at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exit_codes.BROKEN_PIPE
+    return result if isinstance(result, int) else exit_codes.OK
+
+
+def main() -> None:
+    """Entry point of the `hvctl` script."""
+    # gRPC's core would write its own lines about lost connections beside hvctl's.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    sys.exit(run())

@@ -1,0 +1,44 @@
+"""Reports a failure: for people on stderr, for programs as `error` on stdout."""
+
+from __future__ import annotations
+
+import click
+
+from hvsvc.hvctl import hints
+from hvsvc.hvctl.failure import Failure
+from hvsvc.hvctl.output import print_data
+from hvsvc.hvctl.settings import Settings
+from hvsvc.hvctl.terminal import safe
+
+
+def report(settings: Settings, failure: Failure, *, next_step: str = "") -> None:
+    """Report a call that failed; `next_step` replaces the usual hint."""
+    if settings.output_format in {"json", "yaml"}:
+        print_data(settings.output_format, {"error": failure.document})
+    explain(settings, failure, next_step=next_step)
+
+
+def explain(settings: Settings, failure: Failure, *, next_step: str = "") -> None:
+    """Say on stderr what went wrong and what to do next."""
+    for line in _lines(failure, next_step or hints.hint_for(failure.code, failure.reason, settings.target)):
+        click.echo(line, err=True)
+
+
+def _lines(failure: Failure, hint: str) -> list[str]:
+    lines = [f"hvctl: {safe(failure.message)}"]
+    lines.append(
+        f"  reason: {safe(failure.reason)} ({failure.code})" if failure.reason else f"  code: {failure.code}"
+    )
+    lines += [
+        f"  {safe(item.get('field', ''))}: {safe(item.get('description', ''))}"
+        for item in failure.field_violations
+    ]
+    texts = (item.get("description", "") for item in failure.violations)
+    lines += [f"  also: {safe(text)}" for text in texts if text != failure.message]
+    candidates = failure.metadata.get("candidates", "")
+    lines += [f"  candidate: {safe(name.strip())}" for name in candidates.split(",") if name.strip()]
+    if failure.retry_delay:
+        lines.append(f"  retry after: {safe(failure.retry_delay)}")
+    if hint:
+        lines.append(f"  next: {safe(hint)}")
+    return lines

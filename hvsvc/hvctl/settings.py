@@ -1,0 +1,140 @@
+"""What holds for every command: where the service is, how output looks, how long to wait.
+
+Each option is taken before the command and after it; the one after wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+DEFAULT_TARGET: Final = "unix:///run/hvsvc/hvsvc.sock"
+FORMATS: Final = ("table", "json", "yaml", "value")
+#: bound of one call that answers at once
+CALL_TIMEOUT_S: Final = 60.0
+#: bound of the wait for an operation
+WAIT_TIMEOUT_S: Final = 900.0
+
+
+@dataclass(slots=True)
+class Settings:
+    """Options of every command; `timeout_s` bounds the call, or the wait for the operation."""
+
+    target: str = DEFAULT_TARGET
+    tls_ca: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    tls_server_name: str | None = None
+    insecure: bool = False
+    output_format: str = "table"
+    columns: tuple[str, ...] = ()
+    timeout_s: float | None = None
+
+    @property
+    def call_timeout_s(self) -> float:
+        """Deadline of a call that answers at once."""
+        return CALL_TIMEOUT_S if self.timeout_s is None else min(self.timeout_s, CALL_TIMEOUT_S)
+
+    @property
+    def wait_timeout_s(self) -> float:
+        """Bound of the wait for an operation."""
+        return WAIT_TIMEOUT_S if self.timeout_s is None else self.timeout_s
+
+
+def settings_of(ctx: click.Context) -> Settings:
+    """The settings of this run, as far as the options were read."""
+    return ctx.find_root().ensure_object(Settings)
+
+
+def global_options(*, root: bool) -> Callable[[Decorated], Decorated]:
+    """Add the options; after a command those that say where the service is stay out of its help."""
+
+    def env(name: str) -> str | None:
+        return name if root else None
+
+    pem = click.Path(exists=True, dir_okay=False, path_type=Path)
+    where: dict[str, Any] = {"expose_value": False, "callback": _keep, "hidden": not root}
+    how: dict[str, Any] = {"expose_value": False, "callback": _keep}
+    options = (
+        click.option(
+            "--target",
+            metavar="unix:///PATH|HOST:PORT",
+            envvar=env("HVCTL_TARGET"),
+            help=f"Where hvsvc listens (HVCTL_TARGET; default {DEFAULT_TARGET}).",
+            **where,
+        ),
+        click.option(
+            "--tls-ca",
+            type=pem,
+            envvar=env("HVCTL_TLS_CA"),
+            help="PEM file of the authorities that may sign the server's certificate (HVCTL_TLS_CA).",
+            **where,
+        ),
+        click.option(
+            "--tls-cert",
+            type=pem,
+            envvar=env("HVCTL_TLS_CERT"),
+            help="PEM file of the client's certificate (HVCTL_TLS_CERT).",
+            **where,
+        ),
+        click.option(
+            "--tls-key",
+            type=pem,
+            envvar=env("HVCTL_TLS_KEY"),
+            help="PEM file of the client's key (HVCTL_TLS_KEY).",
+            **where,
+        ),
+        click.option(
+            "--tls-server-name",
+            metavar="NAME",
+            envvar=env("HVCTL_TLS_SERVER_NAME"),
+            help="Name to expect in the server's certificate instead of HOST (HVCTL_TLS_SERVER_NAME).",
+            **where,
+        ),
+        click.option(
+            "--insecure",
+            is_flag=True,
+            default=None,
+            help="Plaintext instead of TLS; for a loopback HOST only.",
+            **where,
+        ),
+        click.option(
+            "-f", "--format", "output_format", type=click.Choice(FORMATS), help="Output format.", **how
+        ),
+        click.option(
+            "-c",
+            "--column",
+            "columns",
+            metavar="COLUMN",
+            multiple=True,
+            help="Only this column; repeatable; dots reach inside, as in vcpus.maximum_live.",
+            **how,
+        ),
+        click.option(
+            "--timeout",
+            "timeout_s",
+            metavar="SECONDS",
+            type=click.FloatRange(min=0, min_open=True),
+            help=f"How long to wait: for a change until it is done (default {WAIT_TIMEOUT_S:.0f}), "
+            f"else for the answer (default {CALL_TIMEOUT_S:.0f}).",
+            **how,
+        ),
+    )
+
+    def decorate(command: Decorated) -> Decorated:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    if value is not None and value != () and param.name:
+        setattr(settings_of(ctx), param.name, value)
