@@ -1,0 +1,245 @@
+"""The journal: operations and replaced definitions in a SQLite file that survives a crash.
+
+One thread owns the database: calls run there in the order in which they were made,
+and the loop never waits for the disk. A call that returned is on the disk (WAL with
+synchronous=FULL).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+from hvsvc.adapters import journal_schema
+from hvsvc.adapters.journal_codec import decode, encode
+from hvsvc.domain.operation import OperationRecord
+from hvsvc.errors import InternalError, Reason, UnavailableError
+
+T = TypeVar("T")
+
+_DAY_S = 86_400
+_DAMAGED = "it is damaged: restore it from a backup, or move it away to begin with an empty one"
+_UNREACHABLE = "check that its folder exists and that both belong to the user that hvsvc runs as"
+#: next step by SQLite's primary result code; any other code is a fault of ours
+_NEXT_STEPS = {
+    sqlite3.SQLITE_FULL: "the disk is full: free space there",
+    sqlite3.SQLITE_IOERR: "the disk failed, or a file size limit is reached: see the kernel log",
+    sqlite3.SQLITE_CORRUPT: _DAMAGED,
+    sqlite3.SQLITE_NOTADB: _DAMAGED,
+    sqlite3.SQLITE_BUSY: "another program holds it: end that program",
+    sqlite3.SQLITE_PROTOCOL: "another program holds it: end that program",
+    sqlite3.SQLITE_CANTOPEN: _UNREACHABLE,
+    sqlite3.SQLITE_PERM: _UNREACHABLE,
+    sqlite3.SQLITE_READONLY: _UNREACHABLE,
+}
+
+
+class SqliteJournal:
+    """The `Journal` of a running daemon; `open` it first, `close` it last.
+
+    Every method raises UnavailableError(JOURNAL_UNAVAILABLE) when the file is damaged,
+    the disk is full or fails, or does not answer within `call_timeout_s`. A write that
+    ran out of time may still be done later.
+
+    :param path: the database file, made where it is missing; its folder must exist.
+    :param keep_days: age from which ended operations and definitions are dropped
+        when the next operation begins.
+    """
+
+    def __init__(self, path: Path, *, call_timeout_s: float, keep_days: int) -> None:
+        self._path = path
+        self._call_timeout_s = call_timeout_s
+        self._keep_s = keep_days * _DAY_S
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
+        self._lock: int | None = None
+        self._connection: sqlite3.Connection | None = None
+
+    async def open(self) -> None:
+        """Takes the file for this process and brings its tables up to date.
+
+        :raises UnavailableError: JOURNAL_UNAVAILABLE; also where another hvsvc uses
+            it, where it is some other file, or of a newer hvsvc.
+        """
+        await self._call(self._open)
+
+    def _open(self) -> None:
+        self._lock = journal_schema.lock(self._path)
+        try:
+            self._connection = journal_schema.connect(self._path, self._call_timeout_s)
+        except BaseException:
+            self._close()
+            raise
+
+    async def close(self) -> None:
+        """Closes the file after the calls made so far; for good."""
+        try:
+            await self._call(self._close)
+        finally:
+            self._thread.shutdown(wait=False)
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def begin(self, operation: OperationRecord) -> None:
+        """Stores a new operation, and drops what is older than `keep_days`."""
+
+        def write(database: sqlite3.Connection) -> None:
+            oldest_s = operation.create_time_s - self._keep_s
+            with database:
+                database.execute("BEGIN IMMEDIATE")
+                database.execute("DELETE FROM operations WHERE end_time_s < ?", (oldest_s,))
+                database.execute("DELETE FROM definitions WHERE time_s < ?", (oldest_s,))
+                database.execute(
+                    "INSERT INTO operations "
+                    "(id, uuid, caller, request_id, create_time_s, end_time_s, record) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        operation.id,
+                        operation.uuid,
+                        operation.caller,
+                        operation.request_id,
+                        operation.create_time_s,
+                        operation.end_time_s,
+                        encode(operation),
+                    ),
+                )
+
+        await self._use(write)
+
+    async def update(self, operation: OperationRecord) -> None:
+        """Stores the operation's new state; returns when it is on disk."""
+
+        def write(database: sqlite3.Connection) -> None:
+            changed = database.execute(
+                "UPDATE operations SET end_time_s = ?, record = ? WHERE id = ?",
+                (operation.end_time_s, encode(operation), operation.id),
+            )
+            if changed.rowcount != 1:
+                raise InternalError(
+                    Reason.INTERNAL, f"operation {operation.id} was updated before it was begun"
+                )
+
+        await self._use(write)
+
+    async def keep_definition(self, operation_id: str, uuid: str, xml: str, time_s: float) -> None:
+        """Keeps a definition before it is replaced; returns when it is on disk."""
+
+        def write(database: sqlite3.Connection) -> None:
+            database.execute(
+                "INSERT INTO definitions (operation_id, uuid, time_s, xml) VALUES (?, ?, ?, ?)",
+                (operation_id, uuid, time_s, xml),
+            )
+
+        await self._use(write)
+
+    async def read(self, operation_id: str) -> OperationRecord | None:
+        """Reads one operation."""
+        return next(iter(await self._read("WHERE id = ?", operation_id)), None)
+
+    async def read_by_request(self, caller: str, request_id: str, since_s: float) -> OperationRecord | None:
+        """The newest operation begun by this request of this caller, not older than `since_s`."""
+        found = await self._read(
+            "WHERE caller = ? AND request_id = ? AND request_id <> '' AND create_time_s >= ? "
+            "ORDER BY create_time_s DESC, id DESC LIMIT 1",
+            caller,
+            request_id,
+            since_s,
+        )
+        return next(iter(found), None)
+
+    async def read_page(
+        self, *, uuid: str | None, done: bool | None, before: tuple[float, str] | None, limit: int
+    ) -> Sequence[OperationRecord]:
+        """Newest first; `before` is (create_time_s, id) of the last one of the page before."""
+        wanted: list[str] = []
+        values: list[float | str] = []
+        if uuid is not None:
+            wanted.append("uuid = ?")
+            values.append(uuid)
+        if done is not None:
+            wanted.append(f"end_time_s IS {'NOT ' if done else ''}NULL")
+        if before is not None:
+            wanted.append("(create_time_s, id) < (?, ?)")
+            values.extend(before)
+        where = f"WHERE {' AND '.join(wanted)} " if wanted else ""
+        return await self._read(f"{where}ORDER BY create_time_s DESC, id DESC LIMIT ?", *values, limit)
+
+    async def read_unfinished(self) -> Sequence[OperationRecord]:
+        """Operations that had not ended, oldest first: right after `open`, those of a daemon that died.
+
+        A step in them that is RUNNING was begun and may have been done or not; a step
+        that is PENDING was not begun.
+        """
+        return await self._read("WHERE end_time_s IS NULL ORDER BY create_time_s, id")
+
+    async def delete(self, operation_id: str) -> bool:
+        """Forgets an operation that has ended; False where there was none. Its definition is kept."""
+
+        def write(database: sqlite3.Connection) -> bool:
+            deleted = database.execute(
+                "DELETE FROM operations WHERE id = ? AND end_time_s IS NOT NULL", (operation_id,)
+            )
+            return deleted.rowcount == 1
+
+        return await self._use(write)
+
+    async def _read(self, clause: str, *values: float | str) -> list[OperationRecord]:
+        def read(database: sqlite3.Connection) -> list[OperationRecord]:
+            # The clause is one of those above, never anyone's input.
+            rows = database.execute(f"SELECT record FROM operations {clause}", values)  # noqa: S608
+            return [decode(record) for (record,) in rows]
+
+        return await self._use(read)
+
+    async def _use(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        def run() -> T:
+            if self._connection is None:
+                raise self._unavailable("it is not open")
+            return work(self._connection)
+
+        return await self._call(run)
+
+    async def _call(self, work: Callable[[], T]) -> T:
+        running = asyncio.wrap_future(self._thread.submit(work))
+        try:
+            return await asyncio.wait_for(running, self._call_timeout_s)
+        except TimeoutError as err:
+            raise self._unavailable(
+                f"the disk gave no answer in {self._call_timeout_s:g} s ([journal] call_timeout_s): check it"
+            ) from err
+        except OSError as err:
+            raise self._unavailable(f"{err.strerror}: {_UNREACHABLE}") from err
+        except sqlite3.DatabaseError as err:
+            # Text that is not UTF-8 comes without a code.
+            code = getattr(err, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)
+            next_step = _NEXT_STEPS.get(code & 0xFF)
+            if next_step is None:
+                raise
+            raise self._unavailable(next_step) from err
+
+    def _unavailable(self, what: str) -> UnavailableError:
+        return UnavailableError(
+            Reason.JOURNAL_UNAVAILABLE,
+            f"the journal {self._path} cannot be used: {what}; nothing is changed without it",
+            {"path": self._path},
+        )
