@@ -27,6 +27,7 @@ class Reason(str, Enum):
     # There is no such thing.
     DOMAIN_NOT_FOUND = "DOMAIN_NOT_FOUND"
     OPERATION_NOT_FOUND = "OPERATION_NOT_FOUND"
+    OPERATION_RUNNING = "OPERATION_RUNNING"
     SERVER_NOT_FOUND = "SERVER_NOT_FOUND"
     # The state does not allow it.
     REBOOT_REQUIRED = "REBOOT_REQUIRED"

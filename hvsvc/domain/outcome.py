@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from hvsvc.errors import Reason
+from hvsvc.errors import HvsvcError, Reason
 
 
 class Outcome(Enum):
@@ -26,3 +26,8 @@ class Note:
     reason: Reason
     message: str
     metadata: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, error: HvsvcError) -> Note:
+        """The same thing said of an error that ends nothing."""
+        return cls(error.reason, error.message, dict(error.metadata))

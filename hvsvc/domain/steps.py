@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from hvsvc.domain.outcome import Note
+from hvsvc.errors import HvsvcError
+
 
 class StepKind(Enum):
     """What a step does."""
@@ -61,3 +64,12 @@ class StepRecord:
     end_time_s: float | None = None
     #: what was read back, in words
     evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one part of planning found: steps, refusals, warnings."""
+
+    steps: tuple[Step, ...] = ()
+    blockers: tuple[HvsvcError, ...] = ()
+    warnings: tuple[Note, ...] = ()

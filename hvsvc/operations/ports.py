@@ -124,6 +124,10 @@ class Journal(Protocol):
         """Keeps a definition before it is replaced; returns when it is on disk."""
         ...
 
+    async def read_kept_definition(self, uuid: str) -> str | None:
+        """The definition kept last for this domain; None where none was."""
+        ...
+
     async def read(self, operation_id: str) -> OperationRecord | None:
         """Reads one operation."""
         ...

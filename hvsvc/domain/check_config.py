@@ -1,0 +1,157 @@
+"""Works out one edit of the stored definition, and what forbids it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hvsvc.domain.definition import Definition
+from hvsvc.domain.edit_definition import Edit
+from hvsvc.domain.facts import HostFacts
+from hvsvc.domain.limits import HOTPLUG_ARCHITECTURES, HostLimits, check_max_memory, check_max_vcpus
+from hvsvc.domain.memory import format_kib
+from hvsvc.domain.outcome import Note
+from hvsvc.domain.topology import Topology, TopologyMode, TopologyPolicy, factor
+from hvsvc.errors import FailedPreconditionError, HvsvcError, Reason, UnimplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigWish:
+    """The values the stored definition should have; None leaves one. Sizes in KiB, whole MiB."""
+
+    maximum_vcpus: int | None = None
+    memory_kib: int | None = None
+    current_vcpus: int | None = None
+    current_memory_kib: int | None = None
+    topology: TopologyPolicy = field(default_factory=TopologyPolicy)
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigPlan:
+    """The edit that brings a definition there, None where it is there; its blockers and warnings."""
+
+    edit: Edit | None
+    topology: Topology | None
+    blockers: tuple[HvsvcError, ...]
+    warnings: tuple[Note, ...]
+
+
+def plan_config(config: Definition, host: HostFacts, limits: HostLimits, wish: ConfigWish) -> ConfigPlan:
+    """Plans one edit of the stored definition.
+
+    The topology is judged only where the maximum changes or exact factors are asked
+    (case TOPO-06: a memory-only change must not touch it), and against the maximum,
+    never against current (case TOPO-01).
+    """
+    blockers: list[HvsvcError] = []
+    warnings: list[Note] = []
+    maximum = wish.maximum_vcpus if wish.maximum_vcpus is not None else config.maximum_vcpus
+    current = wish.current_vcpus if wish.current_vcpus is not None else config.current_vcpus
+    topology: Topology | None = None
+    exact = wish.topology.mode is TopologyMode.EXACT
+    if (wish.maximum_vcpus is not None and maximum != config.maximum_vcpus) or exact:
+        try:
+            topology = factor(config.topology, maximum, wish.topology)
+        except HvsvcError as err:
+            blockers.append(err)
+        blockers += check_max_vcpus(config, host, limits, maximum, wish.topology)
+        warnings += _warn_repair(config, topology)
+    if current > maximum:
+        blockers.append(_current_above("vCPUs", str(current), str(maximum), "--boot-vcpus"))
+    elif maximum > current and (wish.maximum_vcpus is not None or wish.current_vcpus is not None):
+        blockers += _check_hotplug(config, current, maximum)
+    blockers += _check_memory(config, host, limits, wish)
+    edit = Edit(
+        maximum_vcpus=maximum if maximum != config.maximum_vcpus else None,
+        topology=topology if topology != config.topology else None,
+        current_vcpus=current if current != config.current_vcpus else None,
+        memory_kib=_changed(wish.memory_kib, config.memory_kib),
+        current_memory_kib=_changed(wish.current_memory_kib, config.current_memory_kib),
+    )
+    return ConfigPlan(
+        edit=edit if edit != Edit() else None,
+        topology=topology,
+        blockers=tuple(blockers),
+        warnings=tuple(warnings),
+    )
+
+
+def _changed(wish: int | None, value: int) -> int | None:
+    return wish if wish is not None and wish != value else None
+
+
+def _check_memory(
+    config: Definition, host: HostFacts, limits: HostLimits, wish: ConfigWish
+) -> list[HvsvcError]:
+    maximum = wish.memory_kib if wish.memory_kib is not None else config.memory_kib
+    current = wish.current_memory_kib if wish.current_memory_kib is not None else config.current_memory_kib
+    found: list[HvsvcError] = []
+    if wish.memory_kib is not None and maximum != config.memory_kib:
+        found += check_max_memory(host, limits, maximum)
+        if config.max_memory_kib is not None and maximum > config.max_memory_kib:
+            found.append(
+                FailedPreconditionError(
+                    Reason.MEMORY_DEVICES,
+                    f"a maximum of {format_kib(maximum)} was asked; the domain's <maxMemory> allows "
+                    f"{format_kib(config.max_memory_kib)} and is not changed; ask for at most that",
+                    {"askedKib": maximum, "highestKib": config.max_memory_kib},
+                )
+            )
+        if config.balloon_model == "none" and current < maximum:
+            found.append(
+                FailedPreconditionError(
+                    Reason.NO_BALLOON,
+                    f"the domain has no memory balloon, so the guest would have the whole maximum of "
+                    f"{format_kib(maximum)} after the reboot, not {format_kib(current)}; ask for the same boot "
+                    "memory as maximum, or give the domain a balloon",
+                    {"askedKib": maximum, "currentKib": current},
+                )
+            )
+    if current > maximum:
+        found.append(_current_above("memory", format_kib(current), format_kib(maximum), "--boot-memory"))
+    return found
+
+
+def _current_above(what: str, current: str, maximum: str, option: str) -> HvsvcError:
+    # libvirt would lower current silently (cases TOPO-08, XML-10): refuse, never clamp
+    return FailedPreconditionError(
+        Reason.MAXIMUM_BELOW_CURRENT,
+        f"a maximum of {maximum} {what} is below the stored current value of {current}; ask for a maximum of at "
+        f"least {current}, or lower both in one request ({option})",
+        {"maximum": maximum, "current": current, "lowest": current},
+    )
+
+
+def _check_hotplug(config: Definition, current: int, maximum: int) -> list[HvsvcError]:
+    if config.arch not in HOTPLUG_ARCHITECTURES:
+        return [
+            UnimplementedError(
+                Reason.NO_VCPU_HOTPLUG,
+                f"QEMU cannot add vCPUs to a running {config.arch} domain, so a maximum of {maximum} above the current "
+                f"{current} would not start; ask for the same number of both",
+                {"arch": config.arch, "maximum": maximum, "current": current},
+            )
+        ]
+    if config.arch in ("x86_64", "i686") and not config.acpi:
+        return [
+            FailedPreconditionError(
+                Reason.NO_ACPI,
+                f"the domain has no ACPI, without which its guest cannot be given vCPUs while it runs; a maximum of "
+                f"{maximum} above the current {current} is of no use; enable the acpi feature first",
+                {"maximum": maximum, "current": current},
+            )
+        ]
+    return []
+
+
+def _warn_repair(config: Definition, topology: Topology | None) -> list[Note]:
+    old = config.topology
+    if old is None or topology is None or old.product == config.maximum_vcpus:
+        return []
+    return [
+        Note(
+            Reason.TOPOLOGY_REPAIRED,
+            f"the stored topology {old} stands for {old.product} vCPUs, not for the maximum of "
+            f"{config.maximum_vcpus}; it is replaced by {topology}",
+            {"old": str(old), "new": str(topology)},
+        )
+    ]

@@ -1,0 +1,176 @@
+"""What about a domain or its server forbids a change, whatever the target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hvsvc.domain.definition import Definition
+from hvsvc.domain.facts import DomainFacts, HostFacts, ServerFacts
+from hvsvc.domain.id_list import parse_id_list
+from hvsvc.domain.world import World
+from hvsvc.errors import AbortedError, FailedPreconditionError, HvsvcError, Reason
+
+#: Nova statuses in which the definition on the host is the one the server goes on with (nova.md's table, measured)
+EDITABLE_STATUSES = frozenset({"ACTIVE", "PAUSED", "SUSPENDED"})
+
+
+def find_tied_resources(definition: Definition) -> Iterator[HvsvcError]:
+    """Yields a refusal for each way the domain's resources are tied down.
+
+    Such domains are reported, never changed: libvirt would put new vCPUs into cell 0
+    (case NUMA-01), let pinned guests float (case NUMA-05), or drop a pin silently.
+    """
+    if len(definition.numa_cells) > 1:
+        cells = "; ".join(f"cell {cell.id}: CPUs {cell.cpus or 'none'}" for cell in definition.numa_cells)
+        yield FailedPreconditionError(
+            Reason.SEVERAL_NUMA_CELLS,
+            f"the guest has {len(definition.numa_cells)} NUMA cells ({cells}); only domains with none or one can be "
+            "changed; resize the server through Nova instead",
+            {"cells": cells},
+        )
+    if definition.vcpu_pins:
+        pins = ", ".join(f"{pin.vcpu} to {pin.cpuset}" for pin in definition.vcpu_pins)
+        yield FailedPreconditionError(
+            Reason.PINNED,
+            f"vCPUs are pinned to host CPUs ({pins}); new ones would float; a pinned domain cannot be changed; "
+            "resize the server through Nova instead",
+            {"pins": pins},
+        )
+    if definition.vcpu_tunings:
+        yield FailedPreconditionError(
+            Reason.PINNED,
+            f"single vCPUs are tuned ({', '.join(definition.vcpu_tunings)}); new ones would not be; such a domain "
+            "cannot be changed; remove the tuning first",
+            {"tunings": ", ".join(definition.vcpu_tunings)},
+        )
+    if definition.hugepages:
+        yield FailedPreconditionError(
+            Reason.HUGEPAGES,
+            "the memory is backed by hugepages, which a balloon cannot give or take; the domain cannot be changed; "
+            "resize the server through Nova instead",
+        )
+    if definition.memory_devices:
+        yield FailedPreconditionError(
+            Reason.MEMORY_DEVICES,
+            f"the domain has memory devices ({', '.join(definition.memory_devices)}), which count in its memory "
+            "maximum; it cannot be changed; detach them first",
+            {"devices": ", ".join(definition.memory_devices)},
+        )
+    if definition.memory_locks:
+        yield FailedPreconditionError(
+            Reason.MEMORY_LOCKED,
+            f"the memory is locked ({', '.join(definition.memory_locks)}), which inhibits the balloon; the domain "
+            "cannot be changed; resize the server through Nova instead",
+            {"locks": ", ".join(definition.memory_locks)},
+        )
+
+
+def check_cpuset(definition: Definition, host: HostFacts) -> Iterator[HvsvcError]:
+    """Yields a refusal where vCPUs to come would be bound to CPUs the host lacks (case NUMA-04)."""
+    if definition.cpuset:
+        wanted = parse_id_list(definition.cpuset)
+        if not wanted & host.online_pcpus:
+            yield FailedPreconditionError(
+                Reason.CPUSET_NOT_ON_HOST,
+                f"the domain's vCPUs may run only on host CPUs {definition.cpuset}, of which none is online here; "
+                "correct the cpuset first",
+                {"cpuset": definition.cpuset},
+            )
+
+
+def check_editable(domain: DomainFacts) -> Iterator[HvsvcError]:
+    """Yields a refusal where the stored definition cannot be changed to any use."""
+    if domain.config is None:
+        yield FailedPreconditionError(
+            Reason.TRANSIENT_DOMAIN,
+            "the domain is transient: it has no stored definition to change and vanishes when it stops; "
+            "only its live values can be set (affect live)",
+        )
+    elif domain.managed_save:
+        yield FailedPreconditionError(
+            Reason.MANAGED_SAVE_IMAGE,
+            "a managed-save image exists: the next start restores the definition stored in it; start the domain "
+            "or remove the image first (virsh managedsave-remove)",
+        )
+
+
+def check_server(world: World) -> Iterator[HvsvcError]:
+    """Yields a refusal where Nova is at work on the server or would discard the change."""
+    server = world.server
+    if server is None:
+        return
+    if server.task_state is not None:
+        yield AbortedError(
+            Reason.SERVER_BUSY,
+            f"Nova is at work on the server (task_state {server.task_state}); nothing was changed; "
+            "try again when it has finished",
+            {"taskState": server.task_state},
+        )
+    elif server.status == "SHUTOFF":
+        yield FailedPreconditionError(
+            Reason.NOVA_START_DISCARDS,
+            "the server is SHUTOFF, and Nova's start makes the definition anew: any change would be lost; "
+            "start the server first",
+            {"status": server.status},
+        )
+    elif server.status not in EDITABLE_STATUSES:
+        yield FailedPreconditionError(
+            Reason.SERVER_NOT_ACTIVE,
+            f"the server's status is {server.status}; it must be ACTIVE; bring it there first",
+            {"status": server.status},
+        )
+
+
+def check_reboot(world: World) -> Iterator[HvsvcError]:
+    """Yields a refusal where an orderly reboot is known to be impossible."""
+    domain = world.domain
+    if not domain.running:
+        yield FailedPreconditionError(
+            Reason.DOMAIN_NOT_RUNNING,
+            f"the domain is {domain.state.value}; only a running one can be rebooted; "
+            "hvsvc never starts or resumes one unasked",
+            {"state": domain.state.value},
+        )
+        return
+    yield from _check_shutdown(domain)
+    if domain.nova is None:
+        return
+    if world.server is None:
+        yield _nova_cannot_reboot(world)
+        return
+    yield from _check_server_reboot(world.server)
+
+
+def _check_shutdown(domain: DomainFacts) -> Iterator[HvsvcError]:
+    live = domain.definition
+    if not live.acpi and not live.agent_connected:
+        yield FailedPreconditionError(
+            Reason.NO_ACPI,
+            "the guest cannot be asked to shut down: the domain has no ACPI and no guest agent is connected; a soft "
+            "reboot would end as a hard one and lose the ceiling; start the agent in the guest first",
+        )
+
+
+def _nova_cannot_reboot(world: World) -> HvsvcError:
+    if world.server_error is not None:
+        return world.server_error
+    return FailedPreconditionError(
+        Reason.NOVA_NOT_CONFIGURED,
+        "the domain is Nova's and may be rebooted only through Nova, for which this host has no credential; "
+        "set [nova] cloud in the configuration",
+    )
+
+
+def _check_server_reboot(server: ServerFacts) -> Iterator[HvsvcError]:
+    if server.locked:
+        # Nova lets an administrator reboot a locked server, so hvsvc itself must refuse.
+        yield FailedPreconditionError(
+            Reason.SERVER_LOCKED,
+            "the server is locked in Nova; unlock it first (openstack server unlock)",
+        )
+    if server.task_state is None and server.status != "ACTIVE" and server.status in EDITABLE_STATUSES:
+        yield FailedPreconditionError(
+            Reason.SERVER_NOT_ACTIVE,
+            f"the server's status is {server.status}; a soft reboot needs ACTIVE; resume it first",
+            {"status": server.status},
+        )

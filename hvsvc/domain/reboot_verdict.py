@@ -1,0 +1,86 @@
+"""What a reboot really did, judged by what libvirt shows: Nova's API cannot tell (nova.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from hvsvc.domain.check_live import memory_reached
+from hvsvc.domain.definition import Definition
+from hvsvc.domain.facts import DomainFacts, LifecycleEvent
+from hvsvc.domain.memory import format_kib
+from hvsvc.errors import FailedPreconditionError, HvsvcError, Reason
+
+#: seen when Nova makes the definition anew: a hard reboot, or a soft one that fell back to it
+REGENERATED = frozenset({LifecycleEvent.UNDEFINED, LifecycleEvent.DEFINED_ADDED})
+
+
+def judge_reboot(
+    before: DomainFacts, after: DomainFacts, events: Collection[LifecycleEvent]
+) -> HvsvcError | None:
+    """Says why a reboot did not bring the stored ceiling into effect; None where it did.
+
+    `before` was read right before the reboot; its stored definition is what should
+    run now. A new domain id alone proves nothing: it changes in a hard reboot too.
+    """
+    wanted = before.config
+    live = after.live
+    if wanted is None:
+        return None
+    if live is None:
+        return FailedPreconditionError(
+            Reason.START_FAILED,
+            f"after the reboot the domain is {after.state.value}; look at the server in Nova or at libvirt's log, "
+            "then start it",
+            {"state": after.state.value},
+        )
+    if after.id == before.id:
+        return FailedPreconditionError(
+            Reason.REBOOT_NOT_APPLIED,
+            "the guest's system restarted, but in the same QEMU process, so the stored ceiling is not in effect; "
+            "reboot again (hvctl reboot)",
+            _numbers(after),
+        )
+    if _holds(wanted, live) and after.config is not None and _holds(wanted, after.config):
+        return None
+    how = _how(events, changed=after.etag != before.etag)
+    return FailedPreconditionError(
+        Reason.CEILING_LOST,
+        f"the ceiling of {_ceiling(wanted)} is lost: {how}; now the running domain's ceiling is {_ceiling(live)}, the "
+        f"stored one {_ceiling(after.config) if after.config else 'none'}; let the guest obey a shutdown (guest agent, "
+        "ACPI power button), then repeat the request",
+        {"lostMaximumVcpus": wanted.maximum_vcpus, "lostMaximumKib": wanted.memory_kib, **_numbers(after)},
+    )
+
+
+def _holds(wanted: Definition, found: Definition) -> bool:
+    return (
+        found.maximum_vcpus == wanted.maximum_vcpus
+        and memory_reached(found.memory_kib, wanted.memory_kib)
+        and found.topology == wanted.topology
+    )
+
+
+def was_regenerated(events: Collection[LifecycleEvent]) -> bool:
+    """Whether the definition was made anew during the events."""
+    return any(event in REGENERATED for event in events)
+
+
+def _how(events: Collection[LifecycleEvent], *, changed: bool) -> str:
+    if was_regenerated(events):
+        return "Nova made the definition anew (a hard reboot, or a soft one that fell back to it)"
+    if changed:
+        return "the stored definition was replaced during the reboot"
+    return "the domain was started from another definition"
+
+
+def _ceiling(definition: Definition) -> str:
+    return f"{definition.maximum_vcpus} vCPUs and {format_kib(definition.memory_kib)}"
+
+
+def _numbers(after: DomainFacts) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, definition in (("config", after.config), ("live", after.live)):
+        if definition is not None:
+            found[f"{name}MaximumVcpus"] = definition.maximum_vcpus
+            found[f"{name}MaximumKib"] = definition.memory_kib
+    return found

@@ -1,0 +1,164 @@
+"""Runs the steps of a plan: intent journaled before, result after, read back, judged at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
+
+from hvsvc.domain.facts import DomainFacts
+from hvsvc.domain.operation import OperationRecord, Result
+from hvsvc.domain.plan import Plan, plan_change
+from hvsvc.domain.steps import Step, StepKind, StepRecord, StepState
+from hvsvc.domain.target import Method, RebootMode
+from hvsvc.domain.verify import verify_target
+from hvsvc.domain.world import World
+from hvsvc.errors import CancelledError, HvsvcError, InternalError, Reason
+from hvsvc.operations.context import Context, Evidence, Tools
+from hvsvc.operations.running import Running
+from hvsvc.operations.step_define import define_config
+from hvsvc.operations.step_memory import set_memory_live
+from hvsvc.operations.step_reboot import reboot
+from hvsvc.operations.step_vcpus import online_guest_cpus, set_vcpus_live
+from hvsvc.operations.step_wait import wait_for_guest
+
+Executor = Callable[[Tools, Context, Step], Awaitable[Evidence]]
+
+EXECUTORS: Mapping[StepKind, Executor] = {
+    StepKind.DEFINE_CONFIG: define_config,
+    StepKind.REBOOT: reboot,
+    StepKind.WAIT_GUEST: wait_for_guest,
+    StepKind.SET_MEMORY_LIVE: set_memory_live,
+    StepKind.SET_VCPUS_LIVE: set_vcpus_live,
+    StepKind.ONLINE_GUEST_CPUS: online_guest_cpus,
+}
+
+
+def planned(steps: tuple[Step, ...]) -> tuple[StepRecord, ...]:
+    """The records of steps not begun."""
+    return tuple(StepRecord(step.kind, step.effect, step.why) for step in steps)
+
+
+class Application:
+    """One operation from its plan to its end; ends the record whatever happens."""
+
+    def __init__(self, tools: Tools, running: Running, plan: Plan, before: World) -> None:
+        self._tools = tools
+        self._running = running
+        self._plan = plan
+        self._before = before.domain
+        self._step = 0
+        self._context = Context(
+            operation_id=running.record.id,
+            uuid=running.record.uuid,
+            target=plan.target,
+            domain=before.domain,
+            planned_from=before.domain,
+        )
+        self._context.notes += plan.warnings
+
+    async def run(self) -> None:
+        """Runs the plan; after a reboot, plans afresh from what is true then."""
+        try:
+            await self._run_plan(self._plan)
+            if self._plan.needs_reboot and self._plan.target.method is Method.SCALE_DOMAIN:
+                await self._run_plan(await self._plan_afresh())
+            record = await self._judged()
+        except HvsvcError as err:
+            record = await self._failed(err)
+        except Exception as err:  # noqa: BLE001 a bug must end the operation too, and be told as one
+            record = await self._failed(_bug(err))
+        await self._publish_end(record)
+
+    async def _run_plan(self, plan: Plan) -> None:
+        for step in plan.certain:
+            if self._running.record.cancel_requested:
+                raise CancelledError(
+                    Reason.CANCELLED,
+                    "someone cancelled the operation; it ended before its next step, what was done stays",
+                )
+            await self._run_step(step)
+
+    async def _run_step(self, step: Step) -> None:
+        await self._mark(state=StepState.RUNNING, start_time_s=self._tools.clock.now_s())
+        try:
+            evidence = await EXECUTORS[step.kind](self._tools, self._context, step)
+        except BaseException:
+            # the end of the operation journals it; here it only must not look done
+            self._set(state=StepState.FAILED, end_time_s=self._tools.clock.now_s())
+            raise
+        state = StepState.DONE if evidence.confirmed else StepState.UNCONFIRMED
+        await self._mark(state=state, end_time_s=self._tools.clock.now_s(), evidence=evidence.text)
+        self._step += 1
+
+    def _set(self, **changes: object) -> OperationRecord:
+        record = self._running.record
+        steps = list(record.steps)
+        steps[self._step] = replace(steps[self._step], **changes)  # type: ignore[arg-type]
+        self._running.record = replace(record, steps=tuple(steps))
+        return self._running.record
+
+    async def _mark(self, **changes: object) -> None:
+        await self._running.publish(self._set(**changes))
+
+    async def _plan_afresh(self) -> Plan:
+        """Plans what a reboot brought within reach; another reboot is not consented to."""
+        target = replace(self._plan.target, reboot=RebootMode.NEVER)
+        world = await self._tools.around.read_world(self._context.uuid, ask_guest=True)
+        self._context.domain = self._context.planned_from = world.domain
+        plan = plan_change(world, target)
+        if plan.blockers:
+            first = plan.blockers[0]
+            first.others = plan.blockers[1:]
+            raise first
+        done = self._running.record.steps[: self._step]
+        await self._running.publish(replace(self._running.record, steps=(*done, *planned(plan.steps))))
+        return plan
+
+    async def _judged(self) -> OperationRecord:
+        context = self._context
+        world = await self._tools.around.read_world(context.uuid, ask_guest=True)
+        world = replace(world, domain=_without_stale_statistics(world.domain, context.balloon_moved_s))
+        verdict = verify_target(world, self._plan.target, rebooted=context.rebooted)
+        result = Result(
+            outcome=verdict.outcome,
+            reasons=(*verdict.reasons, *context.notes),
+            changed=context.changed,
+            before=self._before,
+            after=world.domain,
+        )
+        return replace(self._running.record, result=result, end_time_s=self._tools.clock.now_s())
+
+    async def _failed(self, error: HvsvcError) -> OperationRecord:
+        record = self._running.record
+        try:
+            now: DomainFacts | None = await self._tools.around.read_domain(self._context.uuid, ask_guest=True)
+        except HvsvcError:
+            now = None  # the error says what failed; what is true now could not be read
+        failed = next((i for i, step in enumerate(record.steps) if step.state is StepState.FAILED), None)
+        return replace(record, error=error, failed_step=failed, now=now, end_time_s=self._tools.clock.now_s())
+
+    async def _publish_end(self, record: OperationRecord) -> None:
+        try:
+            await self._running.publish(record)
+        except HvsvcError:
+            return  # the journal is gone: readers still see the end, the next start marks it interrupted
+
+
+def _bug(err: Exception) -> HvsvcError:
+    bug = InternalError(
+        Reason.INTERNAL,
+        f"a bug of hvsvc ended the operation ({type(err).__name__}); read the domain to see what is true; report "
+        "it with the daemon's log",
+    )
+    bug.__cause__ = err
+    return bug
+
+
+def _without_stale_statistics(domain: DomainFacts, moved_s: float | None) -> DomainFacts:
+    """Drops guest memory figures from before the balloon's last move: not known is absent."""
+    balloon = domain.balloon
+    if moved_s is None or balloon.last_update_s is None or balloon.last_update_s >= int(moved_s):
+        return domain
+    return replace(
+        domain, balloon=replace(balloon, guest_total_kib=None, guest_available_kib=None, last_update_s=None)
+    )

@@ -1,0 +1,82 @@
+"""What the steps of one operation share, and what each of them answers with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from hvsvc.domain.facts import DomainFacts
+from hvsvc.domain.outcome import Note
+from hvsvc.domain.target import Target
+from hvsvc.errors import HvsvcError
+from hvsvc.operations.ports import Clock, Guest, Hypervisor, Journal, Servers
+from hvsvc.operations.settings import Timeouts
+from hvsvc.operations.surroundings import Surroundings
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """The adapters and bounds that steps work with."""
+
+    around: Surroundings
+    journal: Journal
+    clock: Clock
+    timeouts: Timeouts
+
+    @property
+    def hypervisor(self) -> Hypervisor:
+        """libvirt."""
+        return self.around.hypervisor
+
+    @property
+    def guest(self) -> Guest:
+        """The guest agent."""
+        return self.around.guest
+
+    @property
+    def servers(self) -> Servers | None:
+        """Nova, where configured."""
+        return self.around.servers
+
+
+@dataclass(slots=True)
+class Context:
+    """One operation while it runs; steps leave here what later ones need."""
+
+    operation_id: str
+    uuid: str
+    target: Target
+    #: the domain as last read
+    domain: DomainFacts
+    #: the domain as the plan saw it: what its defines may replace, and nothing else
+    planned_from: DomainFacts
+    changed: bool = False
+    rebooted: bool = False
+    #: ids the guest had before vCPUs were added; None where it could not tell
+    guest_ids_before: frozenset[int] | None = None
+    guest_error: HvsvcError | None = None
+    #: the definition replaced by this operation's first define
+    previous_xml: str | None = None
+    #: when the balloon last moved, seconds since the epoch: older guest statistics say nothing
+    balloon_moved_s: float | None = None
+    notes: list[Note] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What a step read back; not `confirmed` where it could not see its effect, or only a part."""
+
+    text: str
+    confirmed: bool = True
+
+
+class Deadline:
+    """A bound of a wait."""
+
+    def __init__(self, clock: Clock, timeout_s: float) -> None:
+        self._clock = clock
+        self._end_s = clock.monotonic_s() + timeout_s
+
+    @property
+    def over(self) -> bool:
+        """Whether the bound is reached."""
+        return self._clock.monotonic_s() >= self._end_s

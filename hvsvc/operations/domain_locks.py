@@ -1,0 +1,31 @@
+"""One change at a time per domain (case API-02): who comes second is told, never queued."""
+
+from __future__ import annotations
+
+from hvsvc.errors import AbortedError, Reason
+
+
+class DomainLocks:
+    """Held by operation id, in this process: hvsvc is the one service of its host."""
+
+    def __init__(self) -> None:
+        self._holders: dict[str, str] = {}
+
+    def acquire(self, uuid: str, operation_id: str) -> None:
+        """Takes the domain's lock.
+
+        :raises AbortedError: DOMAIN_BUSY, naming the operation that holds it.
+        """
+        holder = self._holders.setdefault(uuid, operation_id)
+        if holder != operation_id:
+            raise AbortedError(
+                Reason.DOMAIN_BUSY,
+                f"operations/{holder} is changing this domain; nothing was changed; wait for it "
+                "(hvctl operations watch), read the domain again, then redo the request",
+                {"operation": f"operations/{holder}"},
+            )
+
+    def release(self, uuid: str, operation_id: str) -> None:
+        """Gives it back; nothing happens where this operation does not hold it."""
+        if self._holders.get(uuid) == operation_id:
+            del self._holders[uuid]

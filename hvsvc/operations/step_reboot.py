@@ -1,0 +1,76 @@
+"""Step REBOOT: the right way for the domain, then the verdict on what it really did."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from hvsvc.domain.facts import DomainEvent, LifecycleEvent
+from hvsvc.domain.outcome import Note
+from hvsvc.domain.reboot_verdict import judge_reboot, was_regenerated
+from hvsvc.domain.steps import Step
+from hvsvc.errors import HvsvcError, Reason
+from hvsvc.operations.context import Context, Evidence, Tools
+from hvsvc.operations.reboot_plain import reboot_plain
+from hvsvc.operations.reboot_server import reboot_server
+
+
+async def reboot(tools: Tools, context: Context, step: Step) -> Evidence:
+    """Reboots, then compares the running domain with the definition stored before.
+
+    A domain with Nova metadata goes through Nova and no other way; any other is shut
+    down and started.
+
+    :raises FailedPreconditionError: CEILING_LOST, REBOOT_NOT_APPLIED, SHUTDOWN_IGNORED,
+        START_FAILED.
+    :raises HvsvcError: what Nova or libvirt answered.
+    """
+    before = await tools.hypervisor.read_domain(context.uuid)
+    context.domain = before
+    async with _collected(tools, context.uuid) as seen:
+        if before.nova is not None:
+            await reboot_server(tools, context, before)
+        else:
+            await reboot_plain(tools, context, before)
+        after = await tools.hypervisor.read_domain(context.uuid)
+    context.domain = after
+    kinds = [event.kind for event in seen]
+    lost = judge_reboot(before, after, kinds)
+    if lost is not None:
+        raise lost
+    if was_regenerated(kinds):
+        context.notes.append(
+            Note(
+                Reason.LOST_BY_HARD_REBOOT,
+                "Nova made the definition anew: the reboot was, or fell back to, a hard one; its ceiling is the same",
+            )
+        )
+    live = after.live
+    assert live is not None, "judge_reboot demands it"
+    return Evidence(
+        f"new QEMU process (domain id {before.id} to {after.id}), live maximum vCPUs {live.maximum_vcpus}, "
+        f"maximum memory {live.memory_kib} KiB, topology {live.topology or 'none'}"
+    )
+
+
+@asynccontextmanager
+async def _collected(tools: Tools, uuid: str) -> AsyncIterator[list[DomainEvent]]:
+    """Collects the domain's events; a lost connection loses some, the XML then tells alone."""
+    seen: list[DomainEvent] = []
+    async with tools.hypervisor.events(uuid) as events:
+        task = asyncio.create_task(_collect(events, seen), name=f"events of {uuid}")
+        try:
+            yield seen
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def _collect(events: AsyncIterator[DomainEvent], seen: list[DomainEvent]) -> None:
+    try:
+        async for event in events:
+            if event.kind is not LifecycleEvent.BALLOON_CHANGED:
+                seen.append(event)  # noqa: PERF401 readers want each as it comes
+    except HvsvcError:
+        return

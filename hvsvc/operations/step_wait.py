@@ -1,0 +1,75 @@
+"""Step WAIT_GUEST: waits until the guest's system is up and its balloon has settled."""
+
+from __future__ import annotations
+
+from hvsvc.domain.check_live import memory_reached
+from hvsvc.domain.facts import DomainFacts
+from hvsvc.domain.plan_live import boot_seen
+from hvsvc.domain.steps import Step
+from hvsvc.errors import FailedPreconditionError, GuestAgentError, Reason
+from hvsvc.operations.context import Context, Deadline, Evidence, Tools
+
+
+async def wait_for_guest(tools: Tools, context: Context, step: Step) -> Evidence:
+    """Waits for the agent where one is configured, and for the balloon.
+
+    After a start libvirt reports all of the maximum memory as used until the guest's
+    balloon inflates, 5 to 6 s later (nova.md, case RB-07): nothing is judged before.
+
+    :raises FailedPreconditionError: GUEST_NOT_BOOTED, where a reboot is to be followed
+        by a growth and neither the agent nor the balloon driver gave a sign: vCPUs are
+        not added to a guest that may still be in its firmware.
+    """
+    after_reboot = context.rebooted
+    timeouts = tools.timeouts
+    deadline = Deadline(
+        tools.clock, timeouts.guest_boot_timeout_s if after_reboot else timeouts.guest_ready_timeout_s
+    )
+    agent = False
+    while True:
+        context.domain = await tools.hypervisor.read_domain(context.uuid)
+        agent = agent or await _answers(tools, context.domain)
+        settled = not after_reboot or _balloon_settled(context.domain)
+        if (settled and (agent or _up_without_agent(context.domain))) or deadline.over:
+            break
+        await tools.clock.sleep(timeouts.poll_interval_s)
+    if after_reboot:
+        context.balloon_moved_s = tools.clock.now_s()
+    if after_reboot and not agent and not boot_seen(context.domain) and context.target.vcpus is not None:
+        raise FailedPreconditionError(
+            Reason.GUEST_NOT_BOOTED,
+            "the reboot is done and the ceiling in effect, but neither the guest's agent nor its balloon driver gave a "
+            f"sign within {timeouts.guest_boot_timeout_s:g} s, so nothing was grown; look at the guest's console, then "
+            "repeat the request",
+        )
+    return Evidence(_found(agent=agent, settled=settled), confirmed=agent and settled)
+
+
+async def _answers(tools: Tools, domain: DomainFacts) -> bool:
+    if domain.live is None or not domain.live.agent_connected:
+        return False
+    try:
+        await tools.guest.ping(domain.uuid)
+    except GuestAgentError:
+        return False
+    return True
+
+
+def _up_without_agent(domain: DomainFacts) -> bool:
+    """Whether a guest that cannot have an agent shows all it can show."""
+    no_agent = domain.live is not None and not domain.live.agent_configured
+    return no_agent and (boot_seen(domain) or _no_balloon(domain))
+
+
+def _no_balloon(domain: DomainFacts) -> bool:
+    return domain.live is not None and domain.live.balloon_model == "none"
+
+
+def _balloon_settled(domain: DomainFacts) -> bool:
+    if domain.config is None or _no_balloon(domain):
+        return True
+    return memory_reached(domain.balloon.actual_kib, domain.config.current_memory_kib)
+
+
+def _found(*, agent: bool, settled: bool) -> str:
+    return f"guest agent {'answers' if agent else 'does not answer'}, balloon {'settled' if settled else 'not settled'}"
