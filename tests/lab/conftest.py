@@ -1,0 +1,64 @@
+"""Fixtures for the tests on a real Nova. The lab is started for the session and stopped after it.
+
+HVSVC_LAB        where the lab writes; default /var/tmp/hvsvc-lab
+HVSVC_LAB_KEEP   1: leave the lab running at the end. A lab that ran before is left running anyway
+"""
+
+import os
+import pathlib
+import subprocess
+from collections.abc import Generator, Iterator
+
+import pytest
+
+from tests.lab.cloud import Lab
+
+HERE = pathlib.Path(__file__).parent
+FOLDER = pathlib.Path(os.environ.get("HVSVC_LAB", "/var/tmp/hvsvc-lab"))
+LABS: list[Lab] = []  # the session's lab, for the report of a failed test
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every test of this folder needs the lab, whether or not its author remembered the marker."""
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.nova)
+
+
+@pytest.fixture(scope="session")
+def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
+    """The running lab. A lab that cannot be started is a failure, never a skip."""
+    terminal = pytestconfig.pluginmanager.getplugin("capturemanager")
+    was_up = (
+        subprocess.run([HERE / "status.sh"], capture_output=True, timeout=60, check=False).returncode == 0
+    )
+    with terminal.global_and_fixture_disabled():
+        print("\nlab: up.sh: under 2 minutes, and 4 more when packages are missing", flush=True)
+        subprocess.run([HERE / "up.sh"], timeout=1500, check=True)
+    running = Lab(FOLDER)
+    LABS.append(running)
+    try:
+        yield running
+    finally:
+        LABS.clear()
+        running.close()
+        if not was_up and os.environ.get("HVSVC_LAB_KEEP") != "1":
+            with terminal.global_and_fixture_disabled():
+                print(flush=True)
+                subprocess.run([HERE / "down.sh"], timeout=300, check=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test shows the end of what each guest printed, and where the other logs are."""
+    report = yield
+    if report.failed and HERE in item.path.parents:
+        for running in LABS:
+            for server in running.servers:
+                tail = running.console(server).splitlines()[-25:]
+                report.sections.append((f"guest log of {server.name}: {server.console_log}", "\n".join(tail)))
+        report.sections.append(("lab logs", f"{FOLDER}/log (guests already deleted: {FOLDER}/log/guests)"))
+    return report
