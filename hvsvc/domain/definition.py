@@ -82,6 +82,7 @@ class Definition:
     memory_devices: tuple[str, ...]
     #: what keeps the memory locked, in words: hostdev, launchSecurity, locked
     memory_locks: tuple[str, ...]
+    #: "none" where it is switched off, "" where the XML has no `<memballoon>`
     balloon_model: str
     balloon_stats: bool
     agent_configured: bool
@@ -90,3 +91,7 @@ class Definition:
     acpi: bool
     extended_interrupts: bool
     nova: NovaMetadata | None
+    #: `<numatune>` elements that bind guest memory to host nodes, in words
+    numa_tunings: tuple[str, ...] = ()
+    #: the smallest `<memtune>` limit: a domain whose memory grows past it is killed by the host
+    memory_limit_kib: int | None = None
