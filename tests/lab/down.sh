@@ -12,10 +12,9 @@ if alive nova-api && alive nova-compute && alive keystone; then
   (. etc/admin.rc && timeout 90 /usr/bin/python3 "$HERE/content.py" delete-servers) ||
     say "Nova did not delete them all"
 fi
-for ((i = ${#SERVICES[@]} - 1; i >= 2; i--)); do
-  ! alive "${SERVICES[i]}" || say "stopping ${SERVICES[i]}"
-  stop "${SERVICES[i]}"
-done
+stop nova-compute nova-scheduler nova-conductor
+stop nova-api neutron placement glance keystone
+stop rabbitmq epmd mariadb
 
 # What Nova could not delete: any domain whose files are ours.
 for domain in $(timeout 20 virsh -c qemu:///system list --all --uuid 2>/dev/null || true); do
@@ -25,7 +24,6 @@ for domain in $(timeout 20 virsh -c qemu:///system list --all --uuid 2>/dev/null
   virsh -q -c qemu:///system undefine --managed-save --nvram "$domain"
   rm -rf "$LAB/state/nova/instances/$domain"
 done
-stop libvirtd
-stop virtlogd
+stop libvirtd virtlogd
 say "down"
 [ "${1:-}" != --purge ] || rm -rf "$LAB"

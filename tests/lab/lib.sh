@@ -10,7 +10,7 @@ HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 LAB=$(realpath -m "${HVSVC_LAB:-/var/tmp/hvsvc-lab}")
 export LAB HVSVC_LAB=$LAB
 
-# In the order in which they start; they stop in the reverse order.
+# In the order in which they start.
 SERVICES=(virtlogd libvirtd mariadb epmd rabbitmq keystone glance placement neutron
   nova-api nova-conductor nova-scheduler nova-compute)
 
@@ -35,18 +35,17 @@ start() {
   until alive "$name" || [ ! -d /proc/$pid ]; do sleep 0.02; done # until exec has put the name into its environment
 }
 
-# stop NAME: TERM, after 20 s KILL, to the one pid
+# stop NAME...: TERM to each one's pid, and after 20 s KILL
 stop() {
-  local pid
-  alive "$1" || { rm -f "$LAB/run/$1.pid"; return 0; }
-  pid=$(cat "$LAB/run/$1.pid")
-  kill -TERM "$pid" || true
-  for _ in $(seq 100); do
-    [ -d "/proc/$pid" ] || break
-    sleep 0.2
+  local name pid end=$((SECONDS + 20))
+  for name; do
+    ! alive "$name" || { say "stopping $name"; kill -TERM "$(cat "$LAB/run/$name.pid")" || true; }
   done
-  [ ! -d "/proc/$pid" ] || { say "$1 does not stop, killing it"; kill -KILL "$pid" || true; }
-  rm -f "$LAB/run/$1.pid"
+  for name; do
+    while alive "$name" && [ $SECONDS -lt $end ]; do sleep 0.1; done
+    ! alive "$name" || { say "$name does not stop, killing it"; kill -KILL "$(cat "$LAB/run/$name.pid")" || true; }
+    rm -f "$LAB/run/$name.pid"
+  done
 }
 
 # wait_for WHAT SECONDS NAME COMMAND...: until COMMAND succeeds; fails early when the service NAME has died

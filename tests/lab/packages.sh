@@ -4,7 +4,8 @@
 mkdir -p "$LAB/log"
 PACKAGES=(nova-api nova-conductor nova-scheduler nova-compute nova-compute-kvm keystone placement-api glance-api
   rabbitmq-server mariadb-server uwsgi-core uwsgi-plugin-python3 python3-openstackclient python3-osc-placement
-  python3-libvirt libvirt-daemon-system libvirt-clients qemu-system-x86 qemu-utils curl iproute2)
+  python3-libvirt libvirt-daemon-system libvirt-clients qemu-system-x86 qemu-utils curl iproute2
+  cpio kmod xz-utils) # the last three: to build the guest
 
 missing=()
 for package in "${PACKAGES[@]}"; do
