@@ -1,0 +1,1 @@
+"""Between messages and values: requests checked field by field, answers built with absent for unknown."""

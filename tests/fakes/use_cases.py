@@ -1,0 +1,168 @@
+"""Use cases that answer from tables, so that the service floor can be tested through its socket alone.
+
+`errors` names a method and what it raises; `calls` holds what each was called with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+from hvsvc.domain.facts import DomainFacts, DomainState
+from hvsvc.domain.operation import OperationRecord
+from hvsvc.domain.plan import Plan
+from hvsvc.domain.target import Target
+from hvsvc.errors import NotFoundError, Reason
+from hvsvc.operations.changes import Changes, PlanReport
+from hvsvc.operations.reads import DomainReads, WatchItem
+from hvsvc.operations.running import Operations
+
+
+class Table:
+    """What a fake was called with, and what it raises instead of an answer."""
+
+    def __init__(self) -> None:
+        self.errors: dict[str, BaseException] = {}
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+
+    def called(self, method: str, **arguments: Any) -> None:
+        """Notes a call, or raises what the table says."""
+        self.calls.append((method, arguments))
+        if method in self.errors:
+            raise self.errors[method]
+
+    @property
+    def last(self) -> dict[str, Any]:
+        """Arguments of the last call."""
+        return self.calls[-1][1]
+
+
+class FakeReads(DomainReads):
+    """Knows the domains it was given; `resolve` takes `domains/{uuid}` or a libvirt name."""
+
+    def __init__(self, domains: Sequence[DomainFacts]) -> None:
+        self.table = Table()
+        self.domains = sorted(domains, key=lambda facts: facts.uuid)
+        self.items: list[WatchItem] = []
+        #: set when a watch was left
+        self.watch_left = asyncio.Event()
+
+    async def resolve(self, name: str) -> str:
+        self.table.called("resolve", name=name)
+        return self._find(name).uuid
+
+    async def get(self, name: str, *, full: bool) -> DomainFacts:
+        self.table.called("get", name=name, full=full)
+        return self._find(name)
+
+    async def list(
+        self, *, states: frozenset[DomainState], nova_server: str, after_uuid: str, limit: int, full: bool
+    ) -> Sequence[DomainFacts]:
+        self.table.called(
+            "list", states=states, nova_server=nova_server, after_uuid=after_uuid, limit=limit, full=full
+        )
+        return [
+            facts
+            for facts in self.domains
+            if facts.uuid > after_uuid and (not states or facts.state in states)
+        ][:limit]
+
+    async def watch(self, names: Sequence[str]) -> AsyncIterator[WatchItem]:
+        self.table.called("watch", names=names)
+        try:
+            for item in self.items:
+                yield item
+            await asyncio.Event().wait()
+        finally:
+            self.watch_left.set()
+
+    def _find(self, name: str) -> DomainFacts:
+        for facts in self.domains:
+            if name in (f"domains/{facts.uuid}", facts.libvirt_name):
+                return facts
+        raise NotFoundError(Reason.DOMAIN_NOT_FOUND, f"no domain {name!r} on this host")
+
+
+class FakeChanges(Changes):
+    """Plans and begins what it was given."""
+
+    def __init__(self, facts: DomainFacts, plan: Plan, record: OperationRecord) -> None:
+        self.table = Table()
+        self.facts = facts
+        self.planned = plan
+        self.record = record
+
+    async def plan(self, name: str, target: Target) -> PlanReport:
+        self.table.called("plan", name=name, target=target)
+        return PlanReport(plan=self.planned, facts=self.facts)
+
+    async def begin(
+        self, name: str, target: Target, *, etag: str, request_id: str, caller: str, validate_only: bool
+    ) -> OperationRecord:
+        self.table.called(
+            "begin",
+            name=name,
+            target=target,
+            etag=etag,
+            request_id=request_id,
+            caller=caller,
+            validate_only=validate_only,
+        )
+        return self.record
+
+
+class FakeOperations(Operations):
+    """Knows the operations it was given; a watch yields the states in `history`."""
+
+    def __init__(self, records: Sequence[OperationRecord]) -> None:
+        self.table = Table()
+        self.records = {record.id: record for record in records}
+        self.history: list[OperationRecord] = []
+
+    async def get(self, operation_id: str) -> OperationRecord:
+        self.table.called("get", operation_id=operation_id)
+        return self._find(operation_id)
+
+    async def list(
+        self, *, uuid: str | None, done: bool | None, before: tuple[float, str] | None, limit: int
+    ) -> Sequence[OperationRecord]:
+        self.table.called("list", uuid=uuid, done=done, before=before, limit=limit)
+        newest_first = sorted(
+            self.records.values(), key=lambda record: (record.create_time_s, record.id), reverse=True
+        )
+        return [
+            record
+            for record in newest_first
+            if (before is None or (record.create_time_s, record.id) < before)
+            and (uuid is None or record.uuid == uuid)
+            and (done is None or record.done == done)
+        ][:limit]
+
+    async def wait(self, operation_id: str, timeout_s: float | None) -> OperationRecord:
+        self.table.called("wait", operation_id=operation_id, timeout_s=timeout_s)
+        record = self._find(operation_id)
+        if not record.done:
+            await asyncio.sleep(3600 if timeout_s is None else timeout_s)
+        return record
+
+    async def cancel(self, operation_id: str) -> None:
+        self.table.called("cancel", operation_id=operation_id)
+        self._find(operation_id)
+
+    async def delete(self, operation_id: str) -> None:
+        self.table.called("delete", operation_id=operation_id)
+        self._find(operation_id)
+
+    async def watch(self, operation_id: str) -> AsyncIterator[OperationRecord]:
+        self.table.called("watch", operation_id=operation_id)
+        self._find(operation_id)
+        for record in self.history:
+            yield record
+
+    def _find(self, operation_id: str) -> OperationRecord:
+        if operation_id not in self.records:
+            raise NotFoundError(
+                Reason.OPERATION_NOT_FOUND, f"there is no operation operations/{operation_id}"
+            )
+        return self.records[operation_id]
