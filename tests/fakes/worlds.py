@@ -49,7 +49,7 @@ def domain_xml(
     cpuset: str = "",
     devices: str = "",
 ) -> str:
-    """A domain's XML; `topology` "4x1x1" is sockets, cores, threads, "" none; `agent` its state, "" unknown, None none."""
+    """A domain's XML; `topology` "4x1x1" is sockets, cores, threads; `agent` its state, "" unknown, None none."""
     sockets, cores, threads = (
         (topology if topology is not None else f"{maximum}x1x1").split("x") if topology != "" else "   "
     )

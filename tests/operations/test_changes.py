@@ -1,0 +1,190 @@
+"""Beginning changes: one path for all, refusals before anything is touched."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from hvsvc.domain.outcome import Outcome
+from hvsvc.domain.steps import StepState
+from hvsvc.domain.target import Method, RebootMode, Target
+from hvsvc.errors import (
+    AbortedError,
+    AlreadyExistsError,
+    ExhaustedError,
+    FailedPreconditionError,
+    NotFoundError,
+    Reason,
+    UnavailableError,
+)
+from hvsvc.operations.changes import REPLAY_S
+from tests.fakes.host import host
+from tests.fakes.worlds import GIB, UUID
+from tests.operations.conftest import Floor
+
+FloorOf = Callable[..., Floor]
+RAISE = Target(Method.RAISE_CEILING, max_vcpus=8, max_memory_kib=2 * GIB)
+REQUEST = "7a0e8c3e-0000-4000-8000-000000000001"
+
+
+async def begin(floor: Floor, target: Target = RAISE, **changes: object) -> object:
+    arguments: dict[str, object] = {
+        "etag": "",
+        "request_id": "",
+        "caller": "tester",
+        "validate_only": False,
+        **changes,
+    }
+    return await floor.changes.begin(f"domains/{UUID}", target, **arguments)  # type: ignore[arg-type]
+
+
+async def test_api_02_the_second_caller_is_told_who_is_at_work(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    first = await floor.changes.begin(UUID, RAISE, etag="", request_id="", caller="one", validate_only=False)
+    with pytest.raises(AbortedError) as refused:
+        await begin(floor)
+    assert refused.value.reason is Reason.DOMAIN_BUSY
+    assert refused.value.metadata == {"operation": f"operations/{first.id}"}
+    await floor.operations.wait(first.id, 30)
+    assert floor.host.calls[0][0] == "define"
+    assert len(floor.host.calls) == 1
+    await begin(floor)  # the lock was given back
+
+
+async def test_two_callers_at_the_same_moment_one_gets_aborted(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    answers = await asyncio.gather(begin(floor), begin(floor), return_exceptions=True)
+    assert sorted(type(answer).__name__ for answer in answers) == ["AbortedError", "OperationRecord"]
+
+
+async def test_a_refusal_leaves_no_operation_and_no_lock(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    scale = Target(Method.SCALE_DOMAIN, vcpus=8)
+    for _ in range(2):
+        with pytest.raises(FailedPreconditionError) as refused:
+            await begin(floor, scale)
+        assert refused.value.reason is Reason.REBOOT_REQUIRED
+    assert floor.journal.records == {}
+    assert floor.host.calls == []
+
+
+async def test_all_refusals_come_at_once(floor_of: FloorOf) -> None:
+    pins = "<cputune><vcpupin vcpu='0' cpuset='1'/></cputune>"
+    floor = floor_of(host(extra=pins))
+    with pytest.raises(FailedPreconditionError) as refused:
+        await begin(floor, replace(RAISE, max_vcpus=400))
+    found = [refused.value.reason, *(other.reason for other in refused.value.others)]
+    assert found[0] is Reason.PINNED
+    assert Reason.ABOVE_MACHINE_LIMIT in found
+
+
+async def test_an_old_etag_is_refused(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    with pytest.raises(AbortedError) as refused:
+        await begin(floor, etag="0" * 64)
+    assert refused.value.reason is Reason.DEFINITION_CHANGED
+    assert floor.host.calls == []
+    report = await floor.changes.plan(UUID, RAISE)
+    await begin(floor, etag=report.plan.etag)
+
+
+async def test_a_request_id_answers_with_the_operation_it_began(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    first = await floor.run(RAISE, request_id=REQUEST)
+    calls = list(floor.host.calls)
+    again = await floor.run(RAISE, request_id=REQUEST)
+    assert again == first
+    assert floor.host.calls == calls
+
+
+async def test_a_request_id_of_another_request_is_refused(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    await floor.run(RAISE, request_id=REQUEST)
+    with pytest.raises(AlreadyExistsError) as refused:
+        await begin(floor, replace(RAISE, max_vcpus=9), request_id=REQUEST)
+    assert refused.value.reason is Reason.REQUEST_ID_REUSED
+
+
+async def test_a_request_id_is_the_callers_own_and_lasts_a_day(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    first = await floor.run(RAISE, request_id=REQUEST)
+    other = await floor.changes.begin(
+        UUID, RAISE, etag="", request_id=REQUEST, caller="somebody else", validate_only=False
+    )
+    assert other.id != first.id
+    await floor.operations.wait(other.id, 30)
+    floor.host.clock.time_s += REPLAY_S + 1
+    later = await floor.run(RAISE, request_id=REQUEST)
+    assert later.id not in (first.id, other.id)
+
+
+async def test_validate_only_checks_and_does_nothing(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    record = await floor.changes.begin(
+        UUID,
+        replace(RAISE, reboot=RebootMode.SOFT),
+        etag="",
+        request_id="",
+        caller="tester",
+        validate_only=True,
+    )
+    assert record.result is not None
+    assert record.result.outcome is Outcome.VALIDATED
+    assert not record.result.changed
+    assert [step.state for step in record.steps] == [StepState.PENDING] * 3
+    assert floor.host.calls == []
+    assert floor.journal.records == {}
+    with pytest.raises(FailedPreconditionError):
+        await begin(floor, Target(Method.SCALE_DOMAIN, vcpus=8), validate_only=True)
+    await begin(floor)
+
+
+async def test_a_caller_that_goes_away_does_not_leave_the_domain_locked(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    call = asyncio.create_task(begin(floor, request_id=REQUEST))
+    await asyncio.sleep(0)
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+    for _ in range(100):
+        await asyncio.sleep(0)
+    record = await floor.run(RAISE, request_id=REQUEST)
+    assert record.result is not None
+    assert len(floor.journal.records) == 1
+
+
+async def test_a_journal_that_cannot_take_it_begins_nothing(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    floor.journal.errors["begin"] = UnavailableError(Reason.JOURNAL_UNAVAILABLE, "disk full")
+    with pytest.raises(UnavailableError):
+        await begin(floor)
+    floor.journal.errors.clear()
+    await begin(floor)
+
+
+async def test_no_more_operations_than_configured_and_none_while_stopping(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True), max_operations=0)
+    with pytest.raises(ExhaustedError):
+        await begin(floor)
+    floor = floor_of(host(nova=True))
+    await floor.operations.drain(1)
+    with pytest.raises(UnavailableError) as refused:
+        await begin(floor)
+    assert refused.value.reason is Reason.SHUTTING_DOWN
+
+
+async def test_an_unknown_domain_is_not_found(floor_of: FloorOf) -> None:
+    floor = floor_of(host())
+    with pytest.raises(NotFoundError):
+        await floor.changes.plan("nothing-like-that", RAISE)
+
+
+async def test_without_a_nova_credential_a_nova_domain_is_not_rebooted(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True), nova=False)
+    with pytest.raises(FailedPreconditionError) as refused:
+        await begin(floor, replace(RAISE, reboot=RebootMode.SOFT))
+    assert refused.value.reason is Reason.NOVA_NOT_CONFIGURED
+    assert floor.host.calls == []

@@ -1,0 +1,130 @@
+"""Finding, reporting, listing and watching domains."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from hvsvc.domain.edit_definition import Edit
+from hvsvc.domain.facts import DomainState, LifecycleEvent
+from hvsvc.errors import (
+    GuestAgentError,
+    InvalidArgumentError,
+    NotFoundError,
+    Reason,
+    UnavailableError,
+)
+from hvsvc.operations.reads import WatchItem, WatchKind
+from tests.fakes.host import host
+from tests.fakes.worlds import UUID
+from tests.operations.conftest import Floor
+
+FloorOf = Callable[..., Floor]
+
+
+@pytest.mark.parametrize("name", [f"domains/{UUID}", UUID, UUID.upper(), "instance-00000001", "web-1"])
+async def test_a_domain_is_found_by_each_of_its_names(floor_of: FloorOf, name: str) -> None:
+    assert await floor_of(host(nova=True)).reads.resolve(name) == UUID
+
+
+async def test_a_name_under_domains_must_be_a_uuid(floor_of: FloorOf) -> None:
+    with pytest.raises(NotFoundError):
+        await floor_of(host(nova=True)).reads.resolve("domains/web-1")
+
+
+async def test_a_name_of_several_domains_is_refused_with_the_candidates(floor_of: FloorOf) -> None:
+    fake = host()
+
+    async def twins(name: str) -> Sequence[tuple[str, str]]:
+        return [("a" * 8, "instance-1"), ("b" * 8, "instance-2")]
+
+    fake.find_uuids = twins  # type: ignore[method-assign]
+    with pytest.raises(InvalidArgumentError) as refused:
+        await floor_of(fake).reads.resolve("web")
+    assert refused.value.reason is Reason.AMBIGUOUS_NAME
+    assert "instance-1" in refused.value.metadata["candidates"]
+    assert "instance-2" in refused.value.metadata["candidates"]
+
+
+async def test_basic_does_not_ask_the_guest(floor_of: FloorOf) -> None:
+    fake = host()
+    asked: list[str] = []
+    fake.before_call = asked.append
+    floor = floor_of(fake)
+    assert (await floor.reads.get(UUID, full=False)).guest is None
+    assert "read_cpus" not in asked
+    found = await floor.reads.get(UUID, full=True)
+    assert found.guest is not None
+    assert found.guest.online == 2
+
+
+async def test_a_silent_guest_is_part_of_the_answer(floor_of: FloorOf) -> None:
+    fake = host()
+    fake.agent_error = GuestAgentError(Reason.AGENT_SILENT, "no answer")
+    found = await floor_of(fake).reads.get(UUID, full=True)
+    assert found.guest is None
+    assert found.guest_error is fake.agent_error
+
+
+async def test_list_filters_and_pages(floor_of: FloorOf) -> None:
+    reads = floor_of(host(nova=True)).reads
+
+    async def count(**changes: object) -> int:
+        arguments: dict[str, object] = {
+            "states": frozenset(),
+            "nova_server": "",
+            "after_uuid": "",
+            "limit": 10,
+            "full": False,
+            **changes,
+        }
+        return len(await reads.list(**arguments))  # type: ignore[arg-type]
+
+    assert await count() == 1
+    assert await count(states=frozenset({DomainState.SHUT_OFF})) == 0
+    assert await count(states=frozenset({DomainState.RUNNING})) == 1
+    assert await count(nova_server="web-1") == 1
+    assert await count(nova_server="web-2") == 0
+    assert await count(after_uuid=UUID) == 0
+    assert await count(limit=0) == 0
+    assert await count(full=True) == 1
+
+
+async def test_watch_gives_a_snapshot_then_changes_then_the_loss(floor_of: FloorOf) -> None:
+    fake = host()
+    floor = floor_of(fake)
+    items: list[WatchItem] = []
+
+    async def watch() -> None:
+        async for item in floor.reads.watch([]):
+            items.append(item)
+            if item.kind is WatchKind.SNAPSHOT_END:
+                fake.edit_outside(Edit(current_memory_kib=256 * 1024))
+                fake.emit(LifecycleEvent.DEFINED_UPDATED)
+            if item.kind is WatchKind.CHANGED:
+                fake.errors["read_domain"] = NotFoundError(Reason.DOMAIN_NOT_FOUND, "gone")
+                fake.emit(LifecycleEvent.UNDEFINED)
+            if item.kind is WatchKind.REMOVED:
+                fake.lose_connection(UnavailableError(Reason.LIBVIRT_UNAVAILABLE, "lost"))
+
+    with pytest.raises(UnavailableError):
+        await asyncio.wait_for(watch(), 5)
+    assert [item.kind for item in items] == [
+        WatchKind.SNAPSHOT,
+        WatchKind.SNAPSHOT_END,
+        WatchKind.CHANGED,
+        WatchKind.REMOVED,
+    ]
+    changed = items[2].facts
+    assert changed is not None
+    assert changed.config is not None
+    assert changed.config.current_memory_kib == 256 * 1024
+    assert items[2].event == "DEFINED UPDATED"
+    assert items[3].uuid == UUID
+
+
+async def test_watch_of_a_name_that_fits_nothing(floor_of: FloorOf) -> None:
+    with pytest.raises(NotFoundError):
+        await anext(aiter(floor_of(host()).reads.watch(["nobody"])))
