@@ -1,0 +1,162 @@
+"""Reads what libvirt says of one domain. Everything here runs in a native thread."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import libvirt
+
+from hvsvc.domain.definition import Definition
+from hvsvc.domain.facts import Balloon, DomainFacts, DomainState, Security
+from hvsvc.domain.read_definition import read_definition
+from hvsvc.domain.xml_document import fingerprint, parse_document
+from hvsvc.errors import AbortedError, Reason
+
+_STATES = {
+    libvirt.VIR_DOMAIN_NOSTATE: DomainState.NO_STATE,
+    libvirt.VIR_DOMAIN_RUNNING: DomainState.RUNNING,
+    libvirt.VIR_DOMAIN_BLOCKED: DomainState.IDLE,
+    libvirt.VIR_DOMAIN_PAUSED: DomainState.PAUSED,
+    libvirt.VIR_DOMAIN_SHUTDOWN: DomainState.IN_SHUTDOWN,
+    libvirt.VIR_DOMAIN_SHUTOFF: DomainState.SHUT_OFF,
+    libvirt.VIR_DOMAIN_CRASHED: DomainState.CRASHED,
+    libvirt.VIR_DOMAIN_PMSUSPENDED: DomainState.PMSUSPENDED,
+}
+#: SECURE keeps secrets such as a VNC password in the definition, so that a define does not drop them; needs
+#: a read-write connection
+CONFIG_XML = libvirt.VIR_DOMAIN_XML_INACTIVE | libvirt.VIR_DOMAIN_XML_SECURE
+_MOST_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ReadXml:
+    """What one XML text says; `id` only in a live one, `etag` is its fingerprint."""
+
+    definition: Definition
+    id: int | None
+    etag: str
+
+
+class XmlReader:
+    """Reads definitions, and remembers what the same text said before.
+
+    Kept by the text's hash, so an entry is never out of date: only unused. Thread-safe.
+    """
+
+    def __init__(self, size: int = 4096) -> None:
+        self._size = size
+        self._known: OrderedDict[bytes, ReadXml] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def read(self, xml: str) -> ReadXml:
+        """:raises FailedPreconditionError: BROKEN_DEFINITION."""
+        key = hashlib.sha256(xml.encode("utf-8", "surrogatepass")).digest()
+        with self._lock:
+            if (known := self._known.get(key)) is not None:
+                self._known.move_to_end(key)
+                return known
+        root = parse_document(xml, keep_blanks=False)
+        number = root.get("id")
+        read = ReadXml(
+            read_definition(root),
+            int(number) if number is not None and number.isdecimal() else None,
+            fingerprint(xml),
+        )
+        with self._lock:
+            self._known[key] = read
+            while len(self._known) > self._size:
+                self._known.popitem(last=False)
+        return read
+
+
+def read_security_model(connection: libvirt.virConnect) -> tuple[str, str]:
+    """Model and DOI of the host's security driver, as `virsh dominfo` prints them; "" without one."""
+    try:
+        model, doi = connection.getSecurityModel()
+    except libvirt.libvirtError as err:
+        if err.get_error_code() == libvirt.VIR_ERR_NO_SUPPORT:
+            return "", ""
+        raise
+    return str(model), str(doi)
+
+
+def read_facts(
+    domain: libvirt.virDomain,
+    reader: XmlReader,
+    security_model: tuple[str, str],
+    *,
+    autostart: bool | None = None,
+    managed_save: bool | None = None,
+) -> DomainFacts:
+    """Reads all of a domain that needs no answer of QEMU, so that it cannot hang with it (case GA-07).
+
+    `autostart` and `managed_save` save a call each where they are known. The balloon's
+    statistics are left out. State and definitions belong together: where the domain
+    started or stopped in between, all is read again.
+
+    :raises AbortedError: DOMAIN_BUSY when it starts and stops too fast to be read.
+    """
+    for _ in range(_MOST_TRIES):
+        number, maximum_memory_kib, used_memory_kib, _, cpu_time_ns = domain.info()
+        state = _STATES.get(number, DomainState.NO_STATE)
+        xml = domain.XMLDesc(0)
+        current = reader.read(xml)
+        active = current.id is not None
+        # A crashed domain may be preserved, and so be active.
+        if state is DomainState.CRASHED or active == (state is not DomainState.SHUT_OFF):
+            break
+    else:
+        raise AbortedError(
+            Reason.DOMAIN_BUSY,
+            f"Domain {domain.name()} starts and stops while it is read: retry when it is done.",
+        )
+    persistent = bool(domain.isPersistent())
+    config_xml = domain.XMLDesc(CONFIG_XML) if persistent else None
+    config = reader.read(config_xml) if config_xml is not None else None
+    model, doi = security_model
+    label, enforcing = _read_label(domain) if active and model else (None, None)
+    return DomainFacts(
+        uuid=current.definition.uuid,
+        libvirt_name=current.definition.name,
+        id=current.id,
+        state=state,
+        os_type=current.definition.os_type,
+        cpu_time_ns=int(cpu_time_ns) if active else None,
+        persistent=persistent,
+        autostart=persistent and bool(domain.autostart() if autostart is None else autostart),
+        managed_save=persistent
+        and bool(domain.hasManagedSaveImage(0) if managed_save is None else managed_save),
+        security=Security(model, doi, label, enforcing),
+        maximum_memory_kib=int(maximum_memory_kib),
+        used_memory_kib=int(used_memory_kib),
+        config=None if config is None else config.definition,
+        live=current.definition if active else None,
+        config_xml=config_xml,
+        etag="" if config is None else config.etag,
+        balloon=Balloon(),
+    )
+
+
+def read_balloon(domain: libvirt.virDomain) -> Balloon:
+    """Reads the balloon's statistics: takes the domain's job and asks QEMU, so it hangs with it.
+
+    `actual` is QEMU's own; the rest is what the guest's driver sent last, and absent where
+    it never did (case MEM-07).
+    """
+    statistics: dict[str, int] = domain.memoryStats()
+    last_update_s = statistics.get("last_update") or None
+    reported = last_update_s is not None
+    return Balloon(
+        actual_kib=statistics.get("actual"),
+        guest_total_kib=statistics.get("available") if reported else None,
+        guest_available_kib=statistics.get("usable") if reported else None,
+        last_update_s=last_update_s,
+    )
+
+
+def _read_label(domain: libvirt.virDomain) -> tuple[str | None, bool | None]:
+    label, enforcing = domain.securityLabel()
+    return (str(label), bool(enforcing)) if label else (None, None)
