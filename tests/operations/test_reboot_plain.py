@@ -1,0 +1,56 @@
+"""Reboots of domains that are not Nova's: shut down, start, with a way back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from hvsvc.domain.outcome import Outcome
+from hvsvc.domain.target import Method, RebootMode, Target
+from hvsvc.errors import (
+    FailedPreconditionError,
+    Reason,
+)
+from tests.fakes.host import host
+from tests.fakes.targets import RAISE, mutations
+from tests.operations.conftest import Floor
+
+FloorOf = Callable[..., Floor]
+
+
+async def test_a_plain_guest_that_ignores_shutdown_runs_on(floor_of: FloorOf) -> None:
+    fake = host()
+    fake.obeys_shutdown = False
+    record = await floor_of(fake).run(RAISE)
+    assert record.error is not None
+    assert record.error.reason is Reason.SHUTDOWN_IGNORED
+    assert mutations(fake) == ["define", "shut_down"]
+    assert record.now is not None
+    assert record.now.running
+    assert record.now.live is not None
+    assert record.now.live.maximum_vcpus == 2
+
+
+async def test_topo_12_mem_10_a_definition_that_does_not_start_is_taken_back(floor_of: FloorOf) -> None:
+    fake = host()
+    before = fake.config_xml
+    fake.errors["start once"] = FailedPreconditionError(Reason.START_FAILED, "cannot set up guest memory")
+    record = await floor_of(fake).run(RAISE)
+    assert record.error is not None
+    assert record.error.reason is Reason.START_FAILED
+    assert record.error.metadata == {"restored": "true"}
+    assert fake.config_xml == before
+    assert record.now is not None
+    assert record.now.running
+    assert mutations(fake) == ["define", "shut_down", "define", "start"]
+
+
+async def test_a_pending_definition_of_an_earlier_operation_is_taken_back_too(floor_of: FloorOf) -> None:
+    fake = host()
+    before = fake.config_xml
+    floor = floor_of(fake)
+    assert (await floor.result(replace(RAISE, reboot=RebootMode.NEVER))).outcome is Outcome.PENDING_REBOOT
+    fake.errors["start once"] = FailedPreconditionError(Reason.START_FAILED, "cannot set up guest memory")
+    error = await floor.error(Target(Method.REBOOT_DOMAIN))
+    assert error.metadata == {"restored": "true"}
+    assert fake.config_xml == before

@@ -1,0 +1,65 @@
+"""Reboots through Nova: soft only, bounded, refused where Nova or the operator says no."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from hvsvc.domain.outcome import Outcome
+from hvsvc.errors import (
+    DeadlineError,
+    Reason,
+    UnavailableError,
+)
+from tests.fakes.host import host
+from tests.fakes.targets import RAISE, mutations
+from tests.operations.conftest import Floor
+
+FloorOf = Callable[..., Floor]
+
+
+async def test_rb_01_a_reboot_in_the_same_process_is_not_applied(floor_of: FloorOf) -> None:
+    fake = host(nova=True)
+    fake.nova_reboot = "same process"
+    error = await floor_of(fake).error(RAISE)
+    assert isinstance(error, DeadlineError)
+    assert "not over within 300 s" in error.message
+
+
+async def test_nova_that_never_finishes_is_bounded(floor_of: FloorOf) -> None:
+    fake = host(nova=True)
+    fake.nova_reboot = "never"
+    start_s = fake.clock.time_s
+    error = await floor_of(fake).error(RAISE)
+    assert isinstance(error, DeadlineError)
+    assert "task_state rebooting" in error.message
+    assert 300 <= fake.clock.time_s - start_s < 310
+
+
+async def test_nova_that_goes_away_during_the_reboot(floor_of: FloorOf) -> None:
+    fake = host(nova=True)
+    down = UnavailableError(Reason.NOVA_UNAVAILABLE, "connection refused")
+    fake.clock.at(1, lambda: fake.errors.update(read_server=down, read_reboot_result=down))
+    result = await floor_of(fake).result(RAISE)
+    assert result.outcome is Outcome.UNCONFIRMED
+    assert result.reasons[0].reason is Reason.NOVA_STATE_UNKNOWN
+    assert result.after.live is not None
+    assert result.after.live.maximum_vcpus == 8
+
+
+async def test_a_server_in_error_is_told(floor_of: FloorOf) -> None:
+    fake = host(nova=True)
+    fake.nova_reboot = "error"
+    error = await floor_of(fake).error(RAISE)
+    assert error.reason is Reason.NOVA_REFUSED
+    assert error.metadata == {"result": "Error", "status": "ERROR"}
+
+
+async def test_a_server_locked_after_the_plan_is_not_rebooted(floor_of: FloorOf) -> None:
+    fake = host(nova=True)
+    fake.before_call = lambda name: (
+        setattr(fake, "server", replace(fake.server, locked=True)) if name == "define" else None
+    )
+    error = await floor_of(fake).error(RAISE)
+    assert error.reason is Reason.SERVER_LOCKED
+    assert "reboot_soft" not in mutations(fake)

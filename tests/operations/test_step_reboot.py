@@ -1,0 +1,64 @@
+"""The verdict on a reboot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hvsvc.domain.facts import LifecycleEvent
+from hvsvc.domain.outcome import Outcome
+from hvsvc.domain.steps import StepState
+from hvsvc.domain.target import Method, Target
+from hvsvc.errors import (
+    FailedPreconditionError,
+    Reason,
+    UnavailableError,
+)
+from tests.fakes.host import host
+from tests.fakes.targets import RAISE
+from tests.operations.conftest import Floor
+
+FloorOf = Callable[..., Floor]
+
+
+async def test_nova_fallback_is_ceiling_lost_with_what_is_true_now(floor_of: FloorOf) -> None:
+    fake = host(nova=True)
+    fake.nova_reboot = "fallback"
+    record = await floor_of(fake).run(RAISE)
+    assert isinstance(record.error, FailedPreconditionError)
+    assert record.error.reason is Reason.CEILING_LOST
+    assert record.error.metadata["liveMaximumVcpus"] == "2"
+    assert record.error.metadata["configMaximumVcpus"] == "2"
+    assert "Nova made the definition anew" in record.error.message
+    assert record.result is None
+    assert record.now is not None
+    assert record.now.live is not None
+    assert record.now.live.maximum_vcpus == 2
+    assert record.failed_step == 1
+    assert record.steps[1].state is StepState.FAILED
+
+
+async def test_a_lost_ceiling_is_seen_without_events_too(floor_of: FloorOf) -> None:
+    fake = host(nova=True)
+    fake.nova_reboot = "fallback"
+    fake.emit = lambda kind: None  # type: ignore[method-assign]
+    assert (await floor_of(fake).error(RAISE)).reason is Reason.CEILING_LOST
+
+
+async def test_a_lost_event_stream_does_not_hide_the_truth(floor_of: FloorOf) -> None:
+    fake = host(nova=True)
+    fake.clock.at(1, lambda: fake.lose_connection(UnavailableError(Reason.LIBVIRT_UNAVAILABLE, "gone")))
+    assert (await floor_of(fake).result(RAISE)).outcome is Outcome.COMPLETE
+
+
+async def test_a_hard_reboot_that_loses_nothing_is_told(floor_of: FloorOf) -> None:
+    fake = host(nova=True)
+    fake.nova_reboot = "fallback"
+    result = await floor_of(fake).result(Target(Method.REBOOT_DOMAIN))
+    assert result.outcome is Outcome.COMPLETE
+    assert [note.reason for note in result.reasons] == [Reason.LOST_BY_HARD_REBOOT]
+
+
+async def test_events_of_others_do_not_matter(floor_of: FloorOf) -> None:
+    fake = host(nova=True)
+    fake.clock.at(1, lambda: fake.emit(LifecycleEvent.BALLOON_CHANGED))
+    assert (await floor_of(fake).result(RAISE)).outcome is Outcome.COMPLETE

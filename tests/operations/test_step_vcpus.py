@@ -1,0 +1,104 @@
+"""vCPUs and the CPUs of the guest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from hvsvc.domain.outcome import Outcome
+from hvsvc.domain.steps import StepKind, StepState
+from hvsvc.domain.target import GuestCpuMode, Method, Target
+from hvsvc.errors import (
+    FailedPreconditionError,
+    GuestAgentError,
+    Reason,
+)
+from tests.fakes.host import host
+from tests.fakes.targets import GROW, ROOMY, mutations
+from tests.operations.conftest import Floor
+
+FloorOf = Callable[..., Floor]
+
+
+@pytest.mark.parametrize(
+    "reason",
+    [
+        Reason.AGENT_NOT_CONNECTED,
+        Reason.AGENT_COMMAND_MISSING,
+        Reason.AGENT_FROZEN,
+        Reason.AGENT_SILENT,
+        Reason.AGENT_REPLY_INVALID,
+    ],
+)
+async def test_ga_01_ga_02_ga_06_a_silent_agent_leaves_it_unconfirmed(
+    floor_of: FloorOf, reason: Reason
+) -> None:
+    fake = host(**ROOMY)
+    fake.agent_error = GuestAgentError(reason, "why the agent says nothing")
+    record = await floor_of(fake).run(GROW)
+    assert record.result is not None
+    assert record.result.outcome is Outcome.UNCONFIRMED
+    assert record.result.reasons[0].reason is Reason.GUEST_CPUS_UNKNOWN
+    assert record.result.reasons[0].metadata == {"agent": reason.value}
+    assert record.result.after.live is not None
+    assert record.result.after.live.current_vcpus == 8
+    assert "set_online" not in mutations(fake)
+    online = next(step for step in record.steps if step.kind is StepKind.ONLINE_GUEST_CPUS)
+    assert online.state is StepState.UNCONFIRMED
+    assert "why the agent says nothing" in online.evidence
+
+
+async def test_cpu_03_without_an_agent_channel_it_is_unconfirmed(floor_of: FloorOf) -> None:
+    fake = host(**ROOMY, agent=None)
+    result = await floor_of(fake).result(GROW)
+    assert result.outcome is Outcome.UNCONFIRMED
+    assert result.reasons[0].metadata == {"agent": "AGENT_NOT_CONFIGURED"}
+
+
+async def test_cpu_02_cpu_04_a_guest_that_refuses_is_partial_without_a_storm(floor_of: FloorOf) -> None:
+    fake = host(**ROOMY)
+    fake.online_error = GuestAgentError(Reason.AGENT_REFUSED, "Input/output error")
+    record = await floor_of(fake).run(GROW)
+    assert record.result is not None
+    assert record.result.outcome is Outcome.PARTIAL
+    reason = record.result.reasons[0]
+    assert reason.reason is Reason.GUEST_CPUS_OFFLINE
+    assert reason.metadata["offlineIds"] == "2,3,4,5,6,7"
+    assert mutations(fake).count("set_online") == 2
+    online = next(step for step in record.steps if step.kind is StepKind.ONLINE_GUEST_CPUS)
+    assert "Input/output error" in online.evidence
+
+
+async def test_cpu_12_a_guest_that_onlines_by_itself_is_only_counted(floor_of: FloorOf) -> None:
+    fake = host(**ROOMY)
+    fake.auto_online = True
+    assert (await floor_of(fake).result(GROW)).outcome is Outcome.COMPLETE
+    assert "set_online" not in mutations(fake)
+
+
+async def test_only_cpus_that_appeared_are_onlined_unless_all_are_asked_for(floor_of: FloorOf) -> None:
+    fake = host(**ROOMY)
+    fake.guest[1] = False
+    floor = floor_of(fake)
+    result = await floor.result(Target(Method.SET_VCPUS, vcpus=4))
+    assert fake.calls[1] == ("set_online", frozenset({2, 3}))
+    assert result.outcome is Outcome.PARTIAL
+    result = await floor.result(Target(Method.SET_VCPUS, vcpus=4, guest_cpus=GuestCpuMode.ALL))
+    assert fake.calls[-1] == ("set_online", frozenset({1}))
+    assert result.outcome is Outcome.COMPLETE
+
+
+async def test_cpu_07_growth_that_stops_midway_says_how_far_it_came(floor_of: FloorOf) -> None:
+    fake = host(**ROOMY)
+    fake.errors["set_vcpus_live midway"] = FailedPreconditionError(
+        Reason.HYPERVISOR_REFUSED, "device_add failed"
+    )
+    record = await floor_of(fake).run(Target(Method.SET_VCPUS, vcpus=8))
+    assert record.error is not None
+    assert record.error.metadata == {"asked": "8", "before": "2", "reached": "7"}
+    assert "device_add failed" in record.error.message
+    assert record.now is not None
+    assert record.now.live is not None
+    assert record.now.live.current_vcpus == 7
+    assert "define" not in mutations(fake)
