@@ -63,7 +63,8 @@ def sizes_grid(after: Document, before: Document | None = None) -> list[str]:
 
 def dominfo_lines(domain: Document) -> list[str]:
     """`virsh dominfo`, and what it cannot say."""
-    lines = aligned([(label, safe(value)) for label, value in _pairs(domain) if value not in {None, ""}])
+    pairs = [(label, safe(value)) for label, value in _pairs(domain) if value not in {None, ""}]
+    lines = aligned(pairs, least=15)
     lines += ["", *sizes_grid(domain)]
     if domain.get("pending_reboot"):
         reasons = "; ".join(domain.get("pending_reboot_reasons", [])) or "the stored definition differs"
@@ -122,7 +123,7 @@ def _pairs(domain: Document) -> list[tuple[str, Any]]:
         ("OS Type", domain.get("os_type")),
         ("State", state_text(domain)),
         ("CPU(s)", find(domain, "vcpus.current_config") if cpus is None else cpus),
-        ("CPU time", domain.get("cpu_time")),
+        ("CPU time", f"{float(domain['cpu_time'][:-1]):.1f}s" if "cpu_time" in domain else None),
         ("Max memory", kib("memory.maximum_live_kib", "memory.maximum_config_kib")),
         ("Used memory", kib("memory.current_live_kib", "memory.current_config_kib")),
         ("Persistent", yes("persistent")),

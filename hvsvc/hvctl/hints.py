@@ -18,11 +18,11 @@ BY_REASON: Final[dict[Reason, str]] = {
     Reason.NOTHING_ASKED: "name at least one value; hvctl COMMAND --help lists them",
     Reason.TOPOLOGY_NOT_FACTORABLE: "take the nearest number, or another --topology",
     Reason.AMBIGUOUS_NAME: "name the domain by its uuid; hvctl list -c uuid -c nova.name shows them",
-    Reason.REQUEST_ID_REUSED: "leave --request-id out: hvctl makes a new one for each command",
+    Reason.REQUEST_ID_REUSED: "leave --request-id out: each command then gets a new one",
     Reason.DOMAIN_NOT_FOUND: _OTHER_HOST,
     Reason.SERVER_NOT_FOUND: _OTHER_HOST,
     Reason.OPERATION_NOT_FOUND: "hvctl operations list shows those that are kept",
-    Reason.REBOOT_REQUIRED: "add --reboot soft if the guest may be rebooted; hvctl plan shows what for",
+    Reason.REBOOT_REQUIRED: "add --reboot soft if the guest may be rebooted",
     Reason.ABOVE_LIVE_CEILING: f"{_RAISE} --reboot soft",
     Reason.ABOVE_CONFIG_CEILING: _RAISE,
     Reason.MAXIMUM_BELOW_CURRENT: "ask for a higher maximum, or lower the current value first",
@@ -49,7 +49,7 @@ BY_REASON: Final[dict[Reason, str]] = {
 BY_STATUS: Final[dict[str, str]] = {
     "UNAVAILABLE": "check --target ({target}), and on that host: systemctl status hvsvc",
     "DEADLINE_EXCEEDED": "try again, with a longer --timeout if the host is busy; target: {target}",
-    "PERMISSION_DENIED": "run hvctl as a user that may open the socket, such as a member of its group",
+    "PERMISSION_DENIED": "run it as a user that may open the socket, such as a member of its group",
     "UNAUTHENTICATED": "give --tls-cert and --tls-key",
     "UNIMPLEMENTED": "the service at {target} is older than this hvctl, or no hvsvc",
 }

@@ -72,9 +72,10 @@ def print_pairs(pairs: Sequence[tuple[str, str]]) -> None:
         click.echo(line)
 
 
-def aligned(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Lines of labels and values, the values in one column."""
-    width = max((len(label) for label, _ in pairs), default=0) + 1
+def aligned(pairs: Sequence[tuple[str, str]], *, least: int = 0) -> list[str]:
+    """Lines of labels and values, the values in one column after `least` characters or more."""
+    width = max((len(label) + 1 for label, _ in pairs), default=0)
+    width = max(width, least)
     return [f"{f'{label}:':<{width}} {value}".rstrip() for label, value in pairs]
 
 
@@ -92,7 +93,10 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table.add_column(Text(heading), overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console.print(table)
+    with console.capture() as captured:
+        console.print(table)
+    for line in captured.get().splitlines():
+        click.echo(line.rstrip())
 
 
 def as_value(value: Any, *, keep: str = "") -> str:

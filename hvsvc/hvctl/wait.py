@@ -54,11 +54,10 @@ def wait_for(
                 pause_s = FIRST_PAUSE_S
                 seen(operation)
         except grpc.RpcError as error:
-            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
-                continue
-            if error.code() is not grpc.StatusCode.UNAVAILABLE:
+            if error.code() is grpc.StatusCode.UNAVAILABLE:
+                lost()
+            elif error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise
-            lost()
         if not operation.done:
             time.sleep(min(pause_s, max(deadline - time.monotonic(), 0)))
             pause_s = min(pause_s * 2, LONGEST_PAUSE_S)

@@ -1,0 +1,91 @@
+"""operations as processes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.fakes.hvsvc_server import FakeHvsvc
+from tests.fakes.service_messages import UUID, ended, error_info, failed, growth_steps, running, status
+from tests.hvctl.conftest import Hvctl
+
+
+@pytest.fixture(autouse=True)
+def reports(fake: FakeHvsvc) -> None:
+    fake.reports = [
+        running(growth_steps(1), name="operations/1"),
+        ended(name="operations/2"),
+        failed(9, "gone", [error_info("CEILING_LOST")], name="operations/3"),
+        failed(13, "bug", name="operations/4"),
+    ]
+
+
+def test_list_is_the_default_and_reads_every_page(hvctl: Hvctl, fake: FakeHvsvc) -> None:
+    done = hvctl("operations")
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert [(row[0], row[-1]) for row in rows] == [
+        ("Operation", "Status"),
+        ("operations/1", "running"),
+        ("operations/2", "COMPLETE"),
+        ("operations/3", "CEILING_LOST"),
+        ("operations/4", "INTERNAL"),
+    ]
+    assert [request.page_token for request in fake.requests("ListOperations")] == ["", "2"]
+    assert hvctl("operations", "list").stdout == done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (("--running",), ["1"]),
+        (("--domain", UUID), ["1", "2", "3", "4"]),
+        (("--domain", "instance-0000335c", "--limit", "3"), ["1", "2", "3"]),
+        (("--domain", "another"), []),
+    ],
+)
+def test_list_filters(hvctl: Hvctl, options: tuple[str, ...], names: list[str]) -> None:
+    found = json.loads(hvctl("operations", "list", *options, "-f", "json").stdout)
+    assert [item["name"] for item in found] == [f"operations/{name}" for name in names]
+
+
+def test_the_format_may_stand_before_the_second_word(hvctl: Hvctl) -> None:
+    assert len(json.loads(hvctl("operations", "-f", "json").stdout)) == 4
+    assert len(json.loads(hvctl("operations", "-f", "json", "list").stdout)) == 4
+
+
+@pytest.mark.parametrize("name", ["1", "operations/1"])
+def test_show(hvctl: Hvctl, fake: FakeHvsvc, name: str) -> None:
+    done = hvctl("operations", "show", name, "-f", "json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["done"] is False
+    assert fake.requests("GetOperation")[0].name == "operations/1"
+
+
+def test_watch_ends_as_the_command_would_have(hvctl: Hvctl, fake: FakeHvsvc) -> None:
+    done = hvctl("operations", "watch", "1", "-f", "json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["error"]["message"] == "bug"
+    fake.reports = [ended()]
+    assert hvctl("operations", "watch", "2").returncode == 0
+
+
+def test_cancel_shows_what_is_now(hvctl: Hvctl, fake: FakeHvsvc) -> None:
+    done = hvctl("operations", "cancel", "1", "-f", "json")
+    assert done.returncode == 0
+    assert json.loads(done.stdout)["name"] == "operations/1"
+    assert fake.requests("CancelOperation")[0].name == "operations/1"
+
+
+def test_delete(hvctl: Hvctl, fake: FakeHvsvc) -> None:
+    done = hvctl("operations", "delete", "2", "-f", "json")
+    assert json.loads(done.stdout) == {"name": "operations/2", "deleted": True}
+    assert fake.requests("DeleteOperation")[0].name == "operations/2"
+    assert hvctl("operations", "delete", "2").stdout == "operations/2 is deleted\n"
+
+
+def test_an_unknown_operation(hvctl: Hvctl, fake: FakeHvsvc) -> None:
+    fake.errors["GetOperation"] = [status(5, "no such operation", [error_info("OPERATION_NOT_FOUND")])]
+    done = hvctl("operations", "show", "9")
+    assert done.returncode == 3
+    assert "hvctl operations list" in done.stderr

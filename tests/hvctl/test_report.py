@@ -1,0 +1,59 @@
+"""Failures for people and for programs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from hvsvc.hvctl.failure import Failure
+from hvsvc.hvctl.report import report
+from hvsvc.hvctl.settings import Settings
+
+FAILURE = Failure(
+    "INVALID_ARGUMENT",
+    "web names \x1b[2J2 domains",
+    reason="AMBIGUOUS_NAME",
+    metadata={"candidates": "domains/a, domains/b\r"},
+    violations=[{"description": "web names \x1b[2J2 domains"}, {"description": "another one"}],
+    field_violations=[{"field": "name", "description": "not unique"}],
+    retry_delay="5s",
+)
+
+
+def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    report(Settings(), FAILURE)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "hvctl: web names \\x1b[2J2 domains",
+        "  reason: AMBIGUOUS_NAME (INVALID_ARGUMENT)",
+        "  name: not unique",
+        "  also: another one",
+        "  candidate: domains/a",
+        "  candidate: domains/b",
+        "  retry after: 5s",
+        "  next: name the domain by its uuid; hvctl list -c uuid -c nova.name shows them",
+    ]
+
+
+def test_for_programs_the_same_on_stdout_as_data(capsys: pytest.CaptureFixture[str]) -> None:
+    report(Settings(output_format="json"), FAILURE)
+    out, err = capsys.readouterr()
+    assert json.loads(out)["error"]["metadata"] == {"candidates": "domains/a, domains/b\r"}
+    assert "\x1b" not in out
+    assert err.startswith("hvctl: web names")
+
+
+def test_values_print_nothing_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    report(Settings(output_format="value"), FAILURE)
+    assert capsys.readouterr().out == ""
+
+
+def test_an_error_without_a_reason_shows_its_code(capsys: pytest.CaptureFixture[str]) -> None:
+    report(Settings(target="host-1:9443"), Failure("UNAVAILABLE", "no route"))
+    assert capsys.readouterr().err.splitlines() == [
+        "hvctl: no route",
+        "  code: UNAVAILABLE",
+        "  next: check --target (host-1:9443), and on that host: systemctl status hvsvc",
+    ]
