@@ -68,7 +68,9 @@ def check_edit(root: etree._Element, before: Definition, after: Values) -> None:
             {"cells": len(before.numa_cells)},
         )
     if vcpus_change:
-        _check_vcpus(root, before, after)
+        _check_tied_vcpus(root, after)
+    if vcpus_change or after.current_vcpus != before.current_vcpus:
+        _check_core_granularity(before, after)
     if memory_changes:
         _check_memory(before, after)
 
@@ -114,7 +116,7 @@ def _check_topology(root: etree._Element, after: Values) -> None:
         )
 
 
-def _check_vcpus(root: etree._Element, before: Definition, after: Values) -> None:
+def _check_tied_vcpus(root: etree._Element, after: Values) -> None:
     lost = {number for number in read_tied_vcpus(root) if number >= after.maximum_vcpus}
     if lost:
         # libvirt drops such a vcpupin with no more than a line in its log (case NUMA-05)
@@ -124,6 +126,9 @@ def _check_vcpus(root: etree._Element, before: Definition, after: Values) -> Non
             "out; remove these elements of <cputune> first, or ask for a higher maximum",
             {"vcpus": format_id_list(lost), "asked": after.maximum_vcpus},
         )
+
+
+def _check_core_granularity(before: Definition, after: Values) -> None:
     threads = 1 if after.topology is None else after.topology.threads
     by_core = before.vcpus and before.arch.startswith("ppc64")
     if by_core and (after.maximum_vcpus % threads or after.current_vcpus % threads):
