@@ -11,13 +11,13 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
 from hvsvc.adapters import journal_schema
 from hvsvc.adapters.journal_codec import decode, encode
+from hvsvc.adapters.libvirt_workers import Workers
 from hvsvc.domain.operation import OperationRecord
 from hvsvc.errors import InternalError, Reason, UnavailableError
 
@@ -56,7 +56,7 @@ class SqliteJournal:
         self._path = path
         self._call_timeout_s = call_timeout_s
         self._keep_s = keep_days * _DAY_S
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="journal")
+        self._thread = Workers(1, "journal")
         self._lock: int | None = None
         self._connection: sqlite3.Connection | None = None
 
@@ -81,7 +81,7 @@ class SqliteJournal:
         try:
             await self._call(self._close)
         finally:
-            self._thread.shutdown(wait=False)
+            self._thread.stop()
 
     def _close(self) -> None:
         if self._connection is not None:

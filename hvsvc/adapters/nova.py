@@ -1,0 +1,170 @@
+"""Nova's API: reads servers, asks for soft reboots, and follows the instance action of one.
+
+openstacksdk finds and reads clouds.yaml or the OS_* environment; its session speaks
+to Keystone and Nova. Microversion 2.51 (Pike) is the least that tells `locked` (2.9)
+and shows an action's events to the owner too (2.51).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+from urllib.parse import quote
+
+import stamina
+
+from hvsvc.adapters.libvirt_workers import Workers
+from hvsvc.adapters.nova_answers import Answer, parse_reboot_result, parse_request_id, parse_server
+from hvsvc.adapters.nova_session import NovaSession, Order
+from hvsvc.domain.facts import ServerFacts
+from hvsvc.errors import (
+    AbortedError,
+    DeadlineError,
+    FailedPreconditionError,
+    HvsvcError,
+    Reason,
+    UnavailableError,
+)
+
+T = TypeVar("T")
+
+#: calls at once; more wait, within their deadline
+_THREADS = 4
+_READ_ATTEMPTS = 3
+
+
+class NovaServers:
+    """The `Servers` of a running daemon.
+
+    It connects at the first call, and anew after Keystone or Nova were gone. Reads are
+    repeated while Nova is unavailable; a reboot is asked for once and never again.
+
+    :param cloud: a name in clouds.yaml, or "envvars".
+    :param call_timeout_s: bound of every method, repetitions included; a refused reboot may
+        take it twice, to read why.
+    """
+
+    def __init__(self, cloud: str, *, call_timeout_s: float) -> None:
+        self._session = NovaSession(cloud, call_timeout_s)
+        self._call_timeout_s = call_timeout_s
+        self._workers = Workers(_THREADS, "nova")
+
+    def check(self) -> None:
+        """Looks the cloud up in its configuration, without a call to it; blocks on the disk only.
+
+        :raises FailedPreconditionError: NOVA_NOT_CONFIGURED; there is no such cloud,
+            or it lacks what signing in needs.
+        """
+        self._session.check()
+
+    def close(self) -> None:
+        """Ends the threads as their calls end; it does not wait."""
+        self._workers.stop()
+
+    async def read_server(self, server_id: str) -> ServerFacts:
+        """Reads the server. Host and libvirt name are None where the credential is not an admin's.
+
+        :raises NotFoundError: SERVER_NOT_FOUND; also a server of another project.
+        :raises NotPermittedError: NOVA_NOT_PERMITTED.
+        :raises UnavailableError: NOVA_UNAVAILABLE, also for an answer that makes no sense.
+        :raises DeadlineError: CALL_TIMED_OUT.
+        """
+        path = f"/servers/{quote(server_id, safe='')}"
+        return parse_server(await self._read(path, f"server {server_id}"), server_id)
+
+    async def reboot_soft(self, server_id: str) -> str:
+        """Asks for a soft reboot; returns the request id, which names the instance action.
+
+        :raises FailedPreconditionError: SERVER_LOCKED, or NOVA_REFUSED for any other state.
+        :raises AbortedError: SERVER_BUSY; Nova has a task on the server.
+        :raises DeadlineError, UnavailableError: as for `read_server`; whether Nova took
+            the request is not known then.
+        :raises NotFoundError, NotPermittedError: as for `read_server`.
+        """
+        path = f"/servers/{quote(server_id, safe='')}/action"
+        body = {"reboot": {"type": "SOFT"}}
+        what = f"soft reboot of server {server_id}"
+        order = Order(self._call_timeout_s)
+        try:
+            answer = await self._bounded(
+                lambda: self._in_thread(lambda: self._session.post(path, body, what, order)), what
+            )
+        except FailedPreconditionError as err:
+            if err.reason is not Reason.NOVA_REFUSED:
+                raise
+            raise await self._explain(server_id, err) from err
+        finally:
+            order.withdraw()  # a thread that still signs in must not reboot what nobody waits for
+        return parse_request_id(answer, server_id)
+
+    async def read_reboot_result(self, server_id: str, request_id: str) -> str | None:
+        """Result of the reboot's instance action, such as "Success" or "Error"; None while it runs.
+
+        "Success" does not tell a soft reboot from one that fell back to a hard one
+        (measured on Nova 26.2).
+
+        :raises NotFoundError: SERVER_NOT_FOUND; the server or the action is gone.
+        :raises NotPermittedError, UnavailableError, DeadlineError: as for `read_server`.
+        """
+        path = f"/servers/{quote(server_id, safe='')}/os-instance-actions/{quote(request_id, safe='')}"
+        return parse_reboot_result(await self._read(path, f"reboot {request_id} of server {server_id}"))
+
+    async def _explain(self, server_id: str, refused: FailedPreconditionError) -> HvsvcError:
+        """Why Nova refused, from the server's state: its message is for people and changes."""
+        try:
+            server = await self.read_server(server_id)
+        except HvsvcError:
+            return refused
+        metadata = {**refused.metadata, "status": server.status, "taskState": server.task_state or ""}
+        if server.locked:
+            return FailedPreconditionError(
+                Reason.SERVER_LOCKED,
+                f"Nova refused to reboot server {server_id}: it is locked; unlock it first (openstack server unlock)",
+                metadata,
+            )
+        if server.task_state is not None:
+            return AbortedError(
+                Reason.SERVER_BUSY,
+                f"Nova refused to reboot server {server_id}: its task {server.task_state} is not over; wait for it, "
+                "then ask again",
+                metadata,
+            )
+        return FailedPreconditionError(
+            Reason.NOVA_REFUSED,
+            f"Nova refused to reboot server {server_id} in status {server.status}, vm_state {server.vm_state}; a soft "
+            "reboot needs ACTIVE",
+            metadata,
+        )
+
+    async def _read(self, path: str, what: str) -> Answer:
+        async def attempts() -> Answer:
+            async for attempt in stamina.retry_context(
+                UnavailableError,
+                attempts=_READ_ATTEMPTS,
+                timeout=None,
+                wait_initial=0.2,
+                wait_max=2,
+                wait_jitter=0.1,
+            ):
+                with attempt:
+                    return await self._in_thread(lambda: self._session.get(path, what))
+            raise AssertionError("the last attempt returns or raises")
+
+        return await self._bounded(attempts, what)
+
+    async def _bounded(self, call: Callable[[], Awaitable[T]], what: str) -> T:
+        try:
+            async with asyncio.timeout(self._call_timeout_s):
+                return await call()
+        except TimeoutError as err:
+            self._session.forget()
+            raise DeadlineError(
+                Reason.CALL_TIMED_OUT,
+                f"no answer of Nova for the {what} within {self._call_timeout_s:g} s ([nova] call_timeout_s); see "
+                "whether Keystone and Nova work, then ask again",
+                {"timeoutS": f"{self._call_timeout_s:g}"},
+            ) from err
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        return await asyncio.wrap_future(self._workers.submit(call))

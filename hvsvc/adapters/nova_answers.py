@@ -1,0 +1,158 @@
+"""What Nova's HTTP answers mean: facts, or errors of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hvsvc.domain.facts import ServerFacts
+from hvsvc.errors import FailedPreconditionError, NotFoundError, NotPermittedError, Reason, UnavailableError
+
+#: https://docs.openstack.org/api-guide/compute/faults.html: over a rate or a quota
+_TOO_MANY = (413, 429)
+_REBOOT_EVENT = "compute_reboot_instance"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One HTTP answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+
+class _Server(_Part):
+    id: str
+    name: str
+    status: str
+    locked: bool
+    task_state: str | None = Field(alias="OS-EXT-STS:task_state")
+    vm_state: str | None = Field(alias="OS-EXT-STS:vm_state")
+    host: str | None = Field(None, alias="OS-EXT-SRV-ATTR:host")
+    libvirt_name: str | None = Field(None, alias="OS-EXT-SRV-ATTR:instance_name")
+
+
+class _ServerAnswer(_Part):
+    server: _Server
+
+
+class _Event(_Part):
+    event: str
+    result: str | None
+
+
+class _Action(_Part):
+    events: list[_Event]
+
+
+class _ActionAnswer(_Part):
+    action: _Action = Field(alias="instanceAction")
+
+
+M = TypeVar("M", bound=BaseModel)
+
+
+def check_status(answer: Answer, what: str) -> None:
+    """Raises what an answer that is not a success stands for; Nova's own words are never looked at."""
+    status = answer.status
+    metadata = {"httpStatus": status}
+    if 200 <= status < 300:
+        return
+    if status == 404:
+        raise NotFoundError(
+            Reason.SERVER_NOT_FOUND,
+            f"Nova knows no {what}; it is gone, or of a project that the credential cannot see",
+            metadata,
+        )
+    if status in (401, 403):
+        raise NotPermittedError(
+            Reason.NOVA_NOT_PERMITTED,
+            f"Nova does not permit the credential the {what} (HTTP {status}); give it the role its policy asks for",
+            metadata,
+        )
+    if status == 406:
+        raise FailedPreconditionError(
+            Reason.NOVA_REFUSED, "this Nova is too old: hvsvc needs its API 2.51 (Pike) or newer", metadata
+        )
+    if 400 <= status < 500 and status not in _TOO_MANY:
+        raise FailedPreconditionError(
+            Reason.NOVA_REFUSED,
+            f"Nova refused the {what} (HTTP {status}); look at the server (openstack server show)",
+            metadata,
+        )
+    raise UnavailableError(
+        Reason.NOVA_UNAVAILABLE,
+        f"Nova could not answer for the {what} (HTTP {status}); see whether it works, then ask again",
+        metadata,
+    )
+
+
+def parse_server(answer: Answer, server_id: str) -> ServerFacts:
+    """Facts of a server.
+
+    :raises UnavailableError: NOVA_UNAVAILABLE; the answer is not one of Nova, or of another server.
+    """
+    server = _parse(_ServerAnswer, answer).server
+    if server.id != server_id:
+        raise _nonsense(f"it speaks of server {server.id} where {server_id} was asked")
+    return ServerFacts(
+        id=server.id,
+        name=server.name,
+        status=server.status,
+        task_state=server.task_state,
+        vm_state=server.vm_state,
+        locked=server.locked,
+        host=server.host,
+        libvirt_name=server.libvirt_name,
+    )
+
+
+def parse_reboot_result(answer: Answer) -> str | None:
+    """Result of the compute host's part of a reboot; None until it has ended.
+
+    :raises UnavailableError: NOVA_UNAVAILABLE; the answer is not one of Nova.
+    """
+    events = _parse(_ActionAnswer, answer).action.events
+    return next((event.result for event in events if event.event == _REBOOT_EVENT), None)
+
+
+def parse_request_id(answer: Answer, server_id: str) -> str:
+    """The id under which Nova keeps the instance action of this request.
+
+    :raises UnavailableError: NOVA_UNAVAILABLE; the answer does not say, so that the
+        reboot, which was taken, cannot be followed.
+    """
+    # X-OpenStack-Request-Id came with 2.46, the older name is still sent.
+    for name in ("x-openstack-request-id", "x-compute-request-id"):
+        if request_id := answer.headers.get(name):
+            return request_id
+    raise UnavailableError(
+        Reason.NOVA_UNAVAILABLE,
+        f"Nova took the soft reboot of server {server_id}, but its answer carries no X-OpenStack-Request-Id, so that "
+        "the reboot cannot be followed; let the proxy before Nova pass that header, and look at the server",
+        {"serverId": server_id},
+    )
+
+
+def _parse(model: type[M], answer: Answer) -> M:
+    try:
+        return model.model_validate_json(answer.body)
+    except ValidationError as err:
+        fault = err.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in fault["loc"]) or "the whole of it"
+        raise _nonsense(f"{where}: {fault['msg']}") from err
+
+
+def _nonsense(what: str) -> UnavailableError:
+    return UnavailableError(
+        Reason.NOVA_UNAVAILABLE,
+        f"Nova's answer makes no sense ({what}); see whether something else answers at its address",
+    )
