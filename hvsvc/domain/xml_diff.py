@@ -22,13 +22,16 @@ def diff_definitions(before: str, after: str) -> str:
     trees = [parse_document(xml, keep_blanks=False) for xml in (before, after)]
     if canonical_element(trees[0]) == canonical_element(trees[1]):
         return ""
-    lines = difflib.unified_diff(_lines(trees[0]), _lines(trees[1]), "before", "after", lineterm="")
+    known = {str(element.get(name)) for element in trees[0].iter() for name in _SECRETS}
+    lines = difflib.unified_diff(
+        _lines(trees[0], known), _lines(trees[1], known), "before", "after", lineterm=""
+    )
     return "".join(f"{line}\n" for line in lines)
 
 
-def _lines(root: etree._Element) -> list[str]:
+def _lines(root: etree._Element, known: set[str]) -> list[str]:
     for element in root.iter():
         for name in _SECRETS:
             if element.get(name):
-                element.set(name, "***")
+                element.set(name, "***" if element.get(name) in known else "*** (another)")
     return etree.tostring(root, encoding="unicode", pretty_print=True).splitlines()

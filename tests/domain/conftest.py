@@ -4,8 +4,13 @@ from collections.abc import Callable, Iterator
 
 import libvirt
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.domain.golden import compare_golden
+
+# How long an example takes is the machine's business, not a property of the code.
+settings.register_profile("hvsvc", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("hvsvc")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
