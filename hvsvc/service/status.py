@@ -21,9 +21,9 @@ from hvsvc.errors import HvsvcError, InternalError, InvalidArgumentError, Reason
 ERROR_DOMAIN: Final = "hvsvc"
 DETAILS_KEY: Final = "grpc-status-details-bin"
 
-#: A client's default limit for all headers and trailers is 8 KiB, and a `-bin` value grows by a third on the
-#: wire; a status above it would reach the caller as RESOURCE_EXHAUSTED, without any of its text.
-_TRAILER_LIMIT_BYTES: Final = 4096
+#: A client's default limit for all trailers is 8 KiB, other entries and 32 bytes for each included; a status above
+#: it would reach the caller as RESOURCE_EXHAUSTED, without any of its text.
+_TRAILER_LIMIT_BYTES: Final = 7168
 _TRAILER_TEXT_CHARS: Final = 1024
 _READABLE_CHARS: Final = 256
 
@@ -55,12 +55,18 @@ def to_trailer(error: HvsvcError) -> tuple[Status, bytes]:
     while True:
         status = _status(error, shown, chars, ())
         packed: bytes = status.SerializeToString()
-        if len(packed) <= _TRAILER_LIMIT_BYTES or chars <= 1:
+        if _wire_bytes(status.message, packed) <= _TRAILER_LIMIT_BYTES or chars <= 1:
             return status, packed
         if chars > _READABLE_CHARS or len(shown) == 1:
             chars //= 2
         else:
             shown = shown[:-1]
+
+
+def _wire_bytes(message: str, packed: bytes) -> int:
+    # gRPC percent-encodes the message and may send the details in base64.
+    escaped = sum(1 if 0x20 <= byte <= 0x7E and byte != 0x25 else 3 for byte in message.encode())
+    return escaped + len(packed) * 4 // 3
 
 
 def internal(error_id: str) -> InternalError:

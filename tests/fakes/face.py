@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
@@ -125,8 +126,10 @@ async def unix_face(
     listen_unix(face.server, path, 0o660, None)
     face.target = f"unix:{path}"
     await face.server.start()
-    yield face
-    await face.server.stop(None)
+    try:
+        yield face
+    finally:
+        await face.server.stop(None)
 
 
 @asynccontextmanager
@@ -136,8 +139,10 @@ async def tls_face(files: TlsFiles, policy: Access) -> AsyncIterator[Face]:
     port = listen_tls(face.server, "127.0.0.1:0", Certificates(files).credentials())
     face.target = f"127.0.0.1:{port}"
     await face.server.start()
-    yield face
-    await face.server.stop(None)
+    try:
+        yield face
+    finally:
+        await face.server.stop(None)
 
 
 @asynccontextmanager
@@ -146,11 +151,20 @@ async def plaintext_face(policy: Access) -> AsyncIterator[Face]:
     face = Face(policy, LIMITS)
     face.target = f"127.0.0.1:{listen_plaintext(face.server, '127.0.0.1:0', Role.READER)}"
     await face.server.start()
-    yield face
-    await face.server.stop(None)
+    try:
+        yield face
+    finally:
+        await face.server.stop(None)
 
 
 M = TypeVar("M", bound=Message)
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Returns once the condition holds; fails where it does not within 5 s."""
+    async with asyncio.timeout(5):
+        while not condition():  # noqa: ASYNC110 - what is waited for happens in the server, without an event
+            await asyncio.sleep(0.01)
 
 
 class Refusal:

@@ -1,0 +1,69 @@
+"""grpc.health.v1 through the server's real socket."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from grpc_health.v1 import health_pb2
+from grpc_health.v1.health_pb2_grpc import HealthStub
+
+from hvsvc.service.server import DOMAIN_SERVICE, LONG_RUNNING_SERVICE, OPERATION_SERVICE, SCALING_SERVICE
+from tests.fakes.face import Face, unix_face
+
+UNKNOWN, SERVING, NOT_SERVING, SERVICE_UNKNOWN = range(4)
+
+
+@pytest.fixture
+async def face(tmp_path: Path) -> AsyncIterator[Face]:
+    async with unix_face(tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+async def stub(face: Face) -> AsyncIterator[Any]:
+    async with grpc.aio.insecure_channel(face.target) as channel:
+        yield HealthStub(channel)
+
+
+async def check(stub: Any, service: str) -> int:
+    reply = await stub.Check(health_pb2.HealthCheckRequest(service=service))
+    return int(reply.status)
+
+
+async def test_check_follows_libvirt_and_the_end(face: Face, stub: Any) -> None:
+    on_libvirt, always = ("", DOMAIN_SERVICE, SCALING_SERVICE), (OPERATION_SERVICE, LONG_RUNNING_SERVICE)
+    assert [await check(stub, each) for each in on_libvirt] == [NOT_SERVING] * 3
+    assert [await check(stub, each) for each in always] == [SERVING] * 2
+    face.health.libvirt(up=True)
+    assert [await check(stub, each) for each in on_libvirt] == [SERVING] * 3
+    face.health.libvirt(up=False)
+    assert await check(stub, "") == NOT_SERVING
+    face.health.libvirt(up=True)
+    face.health.stop()
+    assert [await check(stub, each) for each in (*on_libvirt, *always)] == [NOT_SERVING] * 5
+
+
+async def test_check_of_an_unknown_service(stub: Any) -> None:
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await check(stub, "hvsvc.v1.Nothing")
+    assert caught.value.code() is grpc.StatusCode.NOT_FOUND
+
+
+async def test_watch_tells_every_watcher_even_after_one_left(face: Face, stub: Any) -> None:
+    first, second = (stub.Watch(health_pb2.HealthCheckRequest(service="")) for _ in range(2))
+    assert [(await each.read()).status for each in (first, second)] == [NOT_SERVING] * 2
+    first.cancel()
+    await asyncio.sleep(0.05)
+    face.health.libvirt(up=True)
+    assert (await asyncio.wait_for(second.read(), 5)).status == SERVING
+
+
+async def test_watch_of_an_unknown_service_waits(stub: Any) -> None:
+    watch = stub.Watch(health_pb2.HealthCheckRequest(service="nothing"))
+    assert (await watch.read()).status == SERVICE_UNKNOWN
+    watch.cancel()

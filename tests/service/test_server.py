@@ -1,0 +1,96 @@
+"""The server as a whole: every RPC of the contract is served, has a role and has a test."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.longrunning import operations_pb2
+from google.protobuf.descriptor import ServiceDescriptor
+from grpc_health.v1 import health_pb2
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
+
+from hvsvc.service.access import NEEDED
+from hvsvc.v1 import domain_pb2, operation_pb2, scaling_pb2
+from tests.fakes.face import unix_face
+
+#: each service and the module that tests it
+SERVICES: list[tuple[ServiceDescriptor, str]] = [
+    (domain_pb2.DESCRIPTOR.services_by_name["DomainService"], "test_domain_service.py"),
+    (scaling_pb2.DESCRIPTOR.services_by_name["ScalingService"], "test_scaling_service.py"),
+    (operation_pb2.DESCRIPTOR.services_by_name["OperationService"], "test_operation_service.py"),
+    (operations_pb2.DESCRIPTOR.services_by_name["Operations"], "test_operation_service.py"),
+    (health_pb2.DESCRIPTOR.services_by_name["Health"], "test_health.py"),
+    (reflection_pb2.DESCRIPTOR.services_by_name["ServerReflection"], "test_server.py"),
+]
+RPCS = [(service, method.name, module) for service, module in SERVICES for method in service.methods]
+
+
+@pytest.mark.parametrize(
+    ("service", "method", "module"), RPCS, ids=[f"{service.name}.{method}" for service, method, _ in RPCS]
+)
+def test_every_rpc_has_a_role_and_a_test(service: ServiceDescriptor, method: str, module: str) -> None:
+    assert f"/{service.full_name}/{method}" in NEEDED
+    snake = re.sub(r"(?<!^)(?=[A-Z])", "_", method).lower()
+    tree = ast.parse(Path(__file__).with_name(module).read_text())
+    names = [
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.AsyncFunctionDef)
+        and node.name.startswith(f"test_{snake}")
+        and any(isinstance(part, ast.Assert) for part in ast.walk(node))
+    ]
+    assert names, f"{module} has no async test_{snake}… that asserts something"
+
+
+def test_no_role_is_left_over() -> None:
+    assert set(NEEDED) == {f"/{service.full_name}/{method}" for service, method, _ in RPCS}
+
+
+def test_every_service_of_our_protos_is_listed() -> None:
+    ours = {
+        service.full_name
+        for file in (domain_pb2, operation_pb2, scaling_pb2)
+        for service in file.DESCRIPTOR.services_by_name.values()
+    }
+    assert ours <= {service.full_name for service, _ in SERVICES}
+    assert len(list(Path("protos/hvsvc/v1").glob("*.proto"))) == 3, "list the new file's services above"
+
+
+async def test_server_reflection_info_lists_what_is_served(tmp_path: Path) -> None:
+    async with unix_face(tmp_path) as face, grpc.aio.insecure_channel(face.target) as channel:
+        stub: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
+        requests = [
+            reflection_pb2.ServerReflectionRequest(list_services=""),
+            reflection_pb2.ServerReflectionRequest(file_containing_symbol="hvsvc.v1.ScalingService"),
+        ]
+        listed, found = [each async for each in stub.ServerReflectionInfo(iter(requests))]
+    assert {each.name for each in listed.list_services_response.service} == {
+        service.full_name for service, _ in SERVICES
+    }
+    assert found.file_descriptor_response.file_descriptor_proto
+
+
+@pytest.mark.parametrize(("service", "method", "module"), RPCS)
+async def test_every_rpc_is_served(
+    tmp_path: Path, service: ServiceDescriptor, method: str, module: str
+) -> None:
+    streams = service.methods_by_name[method]
+    async with unix_face(tmp_path) as face, grpc.aio.insecure_channel(face.target) as channel:
+        name = f"/{service.full_name}/{method}"
+        codecs: Any = {"request_serializer": bytes, "response_deserializer": bytes}
+        code = grpc.StatusCode.OK
+        try:
+            if streams.client_streaming:
+                await channel.stream_stream(name, **codecs)(iter([b""]), timeout=5).read()
+            elif streams.server_streaming:
+                await channel.unary_stream(name, **codecs)(b"", timeout=1).read()
+            else:
+                await channel.unary_unary(name, **codecs)(b"", timeout=5)
+        except grpc.aio.AioRpcError as err:
+            code = err.code()
+    assert code not in (grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.INTERNAL, grpc.StatusCode.UNKNOWN)
