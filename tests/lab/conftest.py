@@ -4,6 +4,7 @@ HVSVC_LAB        where the lab writes; default /var/tmp/hvsvc-lab
 HVSVC_LAB_KEEP   1: leave the lab running at the end. A lab that ran before is left running anyway
 """
 
+import collections
 import os
 import pathlib
 import subprocess
@@ -49,16 +50,26 @@ def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
                 subprocess.run([HERE / "down.sh"], timeout=300, check=True)
 
 
+def last_lines(path: pathlib.Path, word: str) -> list[str]:
+    """The last lines of a log that begin with a time and the word; none when there is no such log."""
+    if not path.exists():
+        return []
+    with path.open(errors="replace") as lines:
+        return list(collections.deque((line.rstrip() for line in lines if word in line[:70]), maxlen=10))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failed test shows the end of what each guest printed, and where the other logs are."""
+    """A failed test shows the end of what each guest printed, the errors of the host, and where the logs are."""
     report = yield
     if report.failed and HERE in item.path.parents:
         for running in LABS:
             for server in running.servers:
                 tail = running.console(server).splitlines()[-25:]
                 report.sections.append((f"guest log of {server.name}: {server.console_log}", "\n".join(tail)))
+        for name, word in (("nova-compute.log", " ERROR "), ("libvirtd.out", "error :")):
+            report.sections.append((f"errors in {name}", "\n".join(last_lines(FOLDER / "log" / name, word))))
         report.sections.append(("lab logs", f"{FOLDER}/log (guests already deleted: {FOLDER}/log/guests)"))
     return report

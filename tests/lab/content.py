@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 """What the lab's cloud holds: endpoints, the demo project and its user, flavors, images. Idempotent.
 
-content.py endpoints | images | wait-compute | delete-servers
+content.py endpoints | images | wait-services | delete-servers
 Run by up.sh and down.sh with OS_* of the admin and HVSVC_LAB in the environment.
 """
 
+import datetime as dt
 import hashlib
 import os
 import pathlib
@@ -14,7 +15,8 @@ from typing import Any
 
 import openstack
 
-GUEST = pathlib.Path(os.environ["HVSVC_LAB"]) / "guest"
+LAB = pathlib.Path(os.environ["HVSVC_LAB"])
+GUEST = LAB / "guest"
 ENDPOINTS = {
     ("glance", "image"): "http://127.0.0.1:9292",
     ("nova", "compute"): "http://127.0.0.1:8774/v2.1",
@@ -82,15 +84,27 @@ def upload(cloud: Any, name: str, path: pathlib.Path, **wanted: str) -> Any:
     return cloud.image.create_image(name, filename=str(path), visibility="public", wait=True, **wanted)
 
 
-def wait_for_compute(cloud: Any) -> None:
-    """Until nova-compute is up and Placement knows its host, without which no server is scheduled."""
+def wait_for_services(cloud: Any) -> None:
+    """Until each Nova service has reported since it was started and Placement knows the host.
+
+    "up" alone may come from before a restart: a server built then ends in ERROR, because nova-compute takes it for
+    one whose build was interrupted.
+    """
+    started = {
+        name: dt.datetime.fromtimestamp((LAB / "run" / f"{name}.pid").stat().st_mtime, dt.UTC)
+        for name in ("nova-conductor", "nova-scheduler", "nova-compute")
+    }
+    waiting = set(started)
     end = time.monotonic() + 120
     while time.monotonic() < end:
-        up = any(s.binary == "nova-compute" and s.state == "up" for s in cloud.compute.services())
-        if up and any(True for _ in cloud.placement.resource_providers()):
+        for service in cloud.compute.services():
+            seen = service.updated_at and dt.datetime.fromisoformat(service.updated_at + "+00:00")
+            if service.state == "up" and seen and seen > started.get(service.binary, seen):
+                waiting.discard(service.binary)
+        if not waiting and any(True for _ in cloud.placement.resource_providers()):
             return
         time.sleep(0.5)
-    sys.exit("nova-compute has not reported to Nova and Placement within 120 s")
+    sys.exit(f"not reported to Nova and Placement within 120 s: {sorted(waiting) or 'a resource provider'}")
 
 
 def delete_servers(cloud: Any) -> None:
@@ -104,7 +118,7 @@ def delete_servers(cloud: Any) -> None:
 ACTIONS = {
     "endpoints": create_endpoints,
     "images": create_images,
-    "wait-compute": wait_for_compute,
+    "wait-services": wait_for_services,
     "delete-servers": delete_servers,
 }
 ACTIONS[sys.argv[1]](openstack.connect())

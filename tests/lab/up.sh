@@ -110,7 +110,7 @@ wait $guest_pid || fail "building the guest" guest-build
 wait_for "answer from Glance" 60 glance curl -s http://127.0.0.1:9292/
 /usr/bin/python3 "$HERE/content.py" images
 
-say "waiting for nova-compute (up to 120 s)"
-/usr/bin/python3 "$HERE/content.py" wait-compute || fail "nova-compute is not up" nova-compute
+say "waiting for Nova's services to report (up to 120 s)"
+/usr/bin/python3 "$HERE/content.py" wait-services || fail "Nova is not up" nova-compute
 [ -e db/host.done ] || { "${NOVA[@]}" cell_v2 discover_hosts >log/discover-hosts.out 2>&1 && touch db/host.done; }
 say "up: . $LAB/etc/admin.rc, or OS_CLIENT_CONFIG_FILE=$LAB/etc/clouds.yaml OS_CLOUD=lab-admin"
