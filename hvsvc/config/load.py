@@ -83,7 +83,7 @@ def _fault(details: ErrorDetails, values: Mapping[str, Any]) -> str:
     section = Config.model_fields.get(location[0])
     if section is None:
         return f"[{location[0]}] is not known{_advice(location[0], Config)}"
-    model = _model(section)
+    model = section_model(section)
     if len(location) == 1:
         return f"{location[0]} = {_show(details['input'])} is not allowed: [{location[0]}] is a table"
     name, key = location[0], location[1]
@@ -105,7 +105,8 @@ def allowed(field: FieldInfo) -> str:
     return str(extra["allowed"])
 
 
-def _model(field: FieldInfo) -> type[BaseModel]:
+def section_model(field: FieldInfo) -> type[BaseModel]:
+    """The model of a section, whether or not the section is optional."""
     candidates = [field.annotation, *getattr(field.annotation, "__args__", ())]
     return next(item for item in candidates if isinstance(item, type) and issubclass(item, BaseModel))
 

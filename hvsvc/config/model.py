@@ -60,30 +60,39 @@ class Libvirt(Section):
         '"qemu:///…", "qemu+unix:///…" or "test:///…": a hypervisor of this host',
         "libvirt connection",
     )
-    call_timeout_s: float = _number(30, 1, 600, "longest wait for one libvirt call")
+    call_timeout_s: float = _number(
+        40, 1, 600, "longest wait for one call; libvirt itself waits 30 s for a domain that is busy"
+    )
+    statistics_timeout_s: float = _number(
+        2, 0.1, 60, "longest wait of a read for the balloon's statistics, which QEMU must be asked for"
+    )
     calls_in_flight: int = _whole(
-        4,
+        4, 1, 64, "calls at once on a connection; libvirtd serves 5 of one client unless told otherwise"
+    )
+    max_connections: int = _whole(
+        3,
         1,
-        64,
-        "calls at once on a connection; libvirtd serves 5 of one client at a time unless told otherwise",
+        10,
+        "connections of one kind at once, while calls hang on older ones; each holds a worker of libvirtd",
     )
-    keepalive_interval_s: int = _whole(
-        5, 1, 60, "time between two keepalive probes; three unanswered ones end the connection"
-    )
+    keepalive_interval_s: int = _whole(5, 1, 60, "time between two keepalive probes of a connection")
+    keepalive_count: int = _whole(3, 1, 20, "unanswered probes after which a connection is given up")
 
 
 class Guest(Section):
     """Waits for what happens inside the guest."""
 
     agent_timeout_s: int = _whole(10, 1, 300, "longest wait for one reply of the guest agent")
-    boot_timeout_s: float = _number(
-        180, 1, 3600, "longest wait for the guest to have booted, after a reboot and before a hot-add"
+    boot_timeout_s: float = _number(120, 1, 3600, "longest wait for the guest to boot after a reboot")
+    ready_timeout_s: float = _number(
+        10, 1, 600, "longest wait, before CPUs are added, for a sign that a guest nobody rebooted has booted"
     )
-    cpu_online_timeout_s: float = _number(30, 1, 600, "longest wait for new CPUs to be online in the guest")
-    balloon_timeout_s: float = _number(
-        60, 1, 3600, "longest wait for the guest's balloon to reach its target"
+    cpu_online_timeout_s: float = _number(20, 1, 600, "longest wait for new CPUs to be online in the guest")
+    balloon_timeout_s: float = _number(60, 1, 3600, "longest wait for the balloon to reach its target")
+    report_timeout_s: float = _number(
+        12, 1, 300, "longest wait for the guest's own memory figures; Nova has its domains report every 10 s"
     )
-    poll_interval_s: float = _number(0.5, 0.05, 10, "time between two looks at a guest that is waited for")
+    poll_interval_s: float = _number(0.25, 0.05, 10, "time between two looks at a guest that is waited for")
 
 
 class Nova(Section):
@@ -96,22 +105,23 @@ class Nova(Section):
         "$OS_CLIENT_CONFIG_FILE, the working directory, ~/.config/openstack, /etc/openstack",
     )
     call_timeout_s: float = _number(
-        30, 1, 600, "longest wait for one call of Nova's API, with its repetitions"
+        30, 1, 600, "longest wait for one call of Nova's API, repetitions included"
     )
     reboot_timeout_s: float = _number(
         300,
         10,
         3600,
-        "longest wait for a soft reboot; Nova itself may wait 60 s for the guest agent and 120 s "
-        "for the guest before it falls back to a hard reboot",
+        "longest wait for a soft reboot; Nova itself may wait 60 s for the guest agent and 120 s for the guest "
+        "before it falls back to a hard reboot",
     )
+    poll_interval_s: float = _number(0.5, 0.1, 30, "time between two looks at a reboot that is waited for")
 
 
 class Reboot(Section):
     """Reboots of domains that Nova does not know: hvsvc shuts them down and starts them."""
 
     shutdown_timeout_s: float = _number(120, 5, 3600, "longest wait for the guest to shut down when asked")
-    start_timeout_s: float = _number(60, 5, 3600, "longest wait for the domain to run after its start")
+    start_timeout_s: float = _number(60, 5, 3600, "longest wait for the domain to start")
 
 
 class Listen(Section):
