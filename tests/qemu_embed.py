@@ -15,7 +15,7 @@ from typing import Self
 
 # As root, libvirt would start QEMU as libvirt-qemu, which cannot enter a private directory: probing QEMU's
 # capabilities then takes a minute and every start fails. Nothing here needs confinement, and cgroups or mount
-# namespaces may be missing in a container.
+# namespaces may be missing in a container, as may virtlogd.
 QEMU_CONF = """\
 user = "root"
 group = "root"
@@ -23,6 +23,7 @@ dynamic_ownership = 0
 security_driver = "none"
 namespaces = []
 cgroup_controllers = []
+stdio_handler = "file"
 """
 
 

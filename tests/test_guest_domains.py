@@ -54,7 +54,7 @@ def test_guest_words_change_how_it_behaves(embed_domains: GuestDomains) -> None:
     deaf.shutdownFlags(libvirt.VIR_DOMAIN_SHUTDOWN_ACPI_POWER_BTN)
     refusing = embed_domains.boot(
         words="nocpuauto nosmt=force",
-        cpu="<model fallback='forbid'>Nehalem</model>",
+        cpu_model="Nehalem",
         topology={"sockets": 1, "cores": 4, "threads": 2},
     )
     with pytest.raises(libvirt.libvirtError):
