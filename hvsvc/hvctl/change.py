@@ -16,6 +16,7 @@ from hvsvc.hvctl import exit_codes
 from hvsvc.hvctl.change_text import operation_lines
 from hvsvc.hvctl.document import Document
 from hvsvc.hvctl.failure import Failure, failure_of_call
+from hvsvc.hvctl.interrupt import if_interrupted
 from hvsvc.hvctl.operation import OPERATION_SHAPE, exit_code_of, operation_document, operation_failure
 from hvsvc.hvctl.output import print_one
 from hvsvc.hvctl.report import explain, report
@@ -55,15 +56,12 @@ def follow(ctx: click.Context, service: Service, operation: Operation, *, reboot
 
     on_terminal = sys.stdout.isatty() and sys.stderr.isatty() and not operation.done
     try:
-        last = (_wait_shown if on_terminal else _wait_silently)(service, operation, seen)
+        with if_interrupted(lambda: _goes_on_lines(operation.name)):
+            last = (_wait_shown if on_terminal else _wait_silently)(service, operation, seen)
     except WaitTimeoutError:
         message = f"{last.name} still runs after {settings.wait_timeout_s:g} s; it goes on"
         failure = Failure("DEADLINE_EXCEEDED", message, Reason.CALL_TIMED_OUT.value)
         _print_unfinished(ctx, service, last, failure)
-    except KeyboardInterrupt:
-        for line in ("", f"hvctl: interrupted; {safe(last.name)} goes on", *_next_lines(last.name)):
-            click.echo(line, err=True)
-        ctx.exit(exit_codes.INTERRUPTED)
     except grpc.RpcError as error:
         failure = failure_of_call(error, settings.target)
         message = f"{last.name} was begun, but cannot be followed: {failure.message}"
@@ -89,10 +87,8 @@ def _begin(ctx: click.Context, service: Service, method: Method, request: Any) -
     settings = service.settings
     again = f"it may have been taken; to repeat it safely, add --request-id {request.request_id}"
     try:
-        return method(service)(request, timeout=settings.call_timeout_s)
-    except KeyboardInterrupt:
-        click.echo(f"\nhvctl: interrupted before an answer; {again}", err=True)
-        ctx.exit(exit_codes.INTERRUPTED)
+        with if_interrupted(lambda: [f"hvctl: there is no answer yet to the request; {again}"]):
+            return method(service)(request, timeout=settings.call_timeout_s)
     except grpc.RpcError as error:
         failure = failure_of_call(error, settings.target)
         unanswered = not failure.reason and failure.code in _NO_ANSWER
@@ -132,8 +128,9 @@ def _print_unfinished(ctx: click.Context, service: Service, operation: Operation
     ctx.exit(exit_codes.for_status(failure.code))
 
 
-def _next_lines(name: str) -> tuple[str, str]:
-    return (
+def _goes_on_lines(name: str) -> list[str]:
+    return [
+        f"hvctl: {safe(name)} goes on",
         f"  watch it:  hvctl operations watch {safe(name)}",
         f"  cancel it: hvctl operations cancel {safe(name)}",
-    )
+    ]

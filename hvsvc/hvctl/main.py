@@ -11,7 +11,11 @@ from typing import Any, Final
 import click
 
 from hvsvc.hvctl import exit_codes
+from hvsvc.hvctl.interrupt import end_at_interrupt
 from hvsvc.hvctl.settings import global_options
+
+#: set by the scripts of `hvctl completion`
+_COMPLETE: Final = "_HVCTL_COMPLETE"
 
 #: command -> module that holds it; a module is loaded when its command is used
 COMMANDS: Final[dict[str, str]] = {
@@ -81,25 +85,21 @@ def cli() -> None:
 def run(args: list[str] | None = None) -> int:
     """Run one command; the exit code."""
     try:
-        result: Any = cli.main(args, prog_name="hvctl", standalone_mode=False)
-    except click.UsageError as err:
-        err.show()
-        return exit_codes.USAGE
+        result: Any = cli.main(args, prog_name="hvctl", standalone_mode=False, complete_var=_COMPLETE)
     except click.ClickException as err:
         err.show()
         return exit_codes.USAGE
-    except click.Abort:
-        click.echo("hvctl: interrupted", err=True)
-        return exit_codes.INTERRUPTED
-    except BrokenPipeError:
-        # The reader is gone; keep the interpreter from failing on it once more at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return exit_codes.BROKEN_PIPE
+    except SystemExit as err:
+        # click exits so in two cases: when a completion is done, and when the reader of stdout is gone.
+        if _COMPLETE in os.environ:
+            raise
+        return exit_codes.BROKEN_PIPE if err.code else exit_codes.OK
     return result if isinstance(result, int) else exit_codes.OK
 
 
 def main() -> None:
     """Entry point of the `hvctl` script."""
+    end_at_interrupt()
     # gRPC's core would write its own lines about lost connections beside hvctl's.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     for stream in (sys.stdout, sys.stderr):

@@ -42,7 +42,9 @@ class FakeHvsvc:
     seen: list[tuple[str, Any]] = field(default_factory=list)
     #: cleared, it holds a stream before its last report
     released: threading.Event = field(default_factory=threading.Event)
-    #: set when a stream is held
+    #: whether a change is held too, before its answer
+    held_changes: bool = False
+    #: set when a call is held
     holding: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -112,6 +114,8 @@ class _Scaling(scaling_pb2_grpc.ScalingServiceServicer):
 
     def _change(self, rpc: str, request: Any, context: Any) -> Any:
         self._fake.enter(rpc, request, context)
+        if self._fake.held_changes:
+            self._fake.hold()
         return self._fake.reports[0]
 
     def RaiseCeiling(self, request: Any, context: Any) -> Any:  # noqa: N802

@@ -48,7 +48,7 @@ def hvctl(target: str) -> Hvctl:
     def run(*args: str, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [*HVCTL, *args],
-            env=clean_env(HVCTL_TARGET=target, **env),
+            env=clean_env(**{"HVCTL_TARGET": target, **env}),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
