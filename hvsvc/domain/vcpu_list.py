@@ -1,8 +1,9 @@
 """The `<vcpus>` list, one entry for each vCPU that can be: which are enabled, which can be removed later.
 
-What libvirt 9.0 demands of it (measured): vCPU 0 is enabled and not hotpluggable, a
-disabled vCPU is hotpluggable, and either all enabled vCPUs have an order or none;
-what QEMU's start demands besides: orders are unique and not above the maximum.
+What libvirt 9.0 demands of it (measured): vCPU 0 is enabled and not hotpluggable, those
+not hotpluggable come before all others and have rising orders, a disabled vCPU is
+hotpluggable, and either all enabled vCPUs have an order or none. What QEMU's start
+demands besides: orders are unique and not above the maximum.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ def resize_vcpus(
         known.get(number) or _new_entry(number, enabled=not entries and number < boot)
         for number in range(maximum)
     ]
+    for number in range(1, maximum if hotplug else 0):
+        # libvirt stores one behind a gap whose entry says nothing of hotpluggable, and then refuses its own output
+        if found[number - 1].hotpluggable and not found[number].hotpluggable:
+            found[number] = replace(found[number], hotpluggable=True)
     missing = current - sum(entry.enabled for entry in found)
     for number in range(maximum):
         if missing > 0 and not found[number].enabled:
@@ -51,12 +56,16 @@ def _new_entry(number: int, *, enabled: bool) -> VcpuEntry:
 
 
 def _with_orders(entries: list[VcpuEntry], maximum: int) -> tuple[VcpuEntry, ...]:
-    """The entries with orders that a start accepts: as they are where that works, else counted anew."""
+    """The entries with orders that a start accepts: as they are where that works, else counted anew.
+
+    Shared orders mean that several vCPUs are plugged at once (ppc64); they are dropped, as
+    libvirt's setvcpus does with all.
+    """
     enabled = [entry for entry in entries if entry.enabled]
     orders = [entry.order for entry in enabled if entry.order is not None]
-    if not orders:
+    if not orders or len(set(orders)) < len(orders):
         return tuple(replace(entry, order=None) for entry in entries)
-    valid = len(orders) == len(enabled) == len(set(orders)) and max(orders) <= maximum
+    valid = len(orders) == len(enabled) and max(orders) <= maximum
     ranked = sorted(enabled, key=lambda entry: (entry.order is None, entry.order or 0, entry.id))
     new = {entry.id: entry.order if valid else rank for rank, entry in enumerate(ranked, start=1)}
     return tuple(replace(entry, order=new.get(entry.id)) for entry in entries)

@@ -1,10 +1,12 @@
 """Random domain XML with the traits of the field cases, valid and broken."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
+from hvsvc.domain.definition import VcpuEntry
 from hvsvc.domain.edit_definition import Edit
 from hvsvc.domain.topology import Topology
 
@@ -90,21 +92,43 @@ def domains(draw: st.DrawFn) -> str:
     return f"<domain type='kvm'>{blank}{blank.join(order)}\n</domain>"
 
 
+@st.composite
+def vcpu_lists(draw: st.DrawFn, maximum: int = 8) -> tuple[VcpuEntry, ...]:
+    """A list that libvirt could have stored for a maximum: vCPUs always there, plugged ones, and others."""
+    boot = draw(st.integers(1, maximum))
+    plugged = draw(st.sets(st.integers(boot, maximum - 1))) if boot < maximum else set()
+    orders = [1, *draw(st.permutations(range(2, maximum + 3)))]
+    orders[:boot] = sorted(orders[:boot])
+    ordered = draw(st.booleans())
+    return tuple(
+        VcpuEntry(
+            id=number,
+            enabled=number < boot or number in plugged,
+            hotpluggable=number >= boot,
+            order=orders[number] if ordered and (number < boot or number in plugged) else None,
+        )
+        for number in range(maximum)
+    )
+
+
+def write_vcpus(entries: Iterable[VcpuEntry]) -> str:
+    """The entries as libvirt writes them."""
+    text = ""
+    for entry in entries:
+        order = f" order='{entry.order}'" if entry.order is not None else ""
+        enabled, plug = ("yes" if flag else "no" for flag in (entry.enabled, entry.hotpluggable))
+        text += f"\n    <vcpu id='{entry.id}' enabled='{enabled}' hotpluggable='{plug}'{order}/>"
+    return f"<vcpus>{text}\n  </vcpus>"
+
+
 def _vcpus(draw: st.DrawFn, maximum: int, current: int) -> str:
     kind = draw(st.sampled_from(["plain", "current", "list"]))
     if kind == "plain":
         return f"<vcpu placement='static'>{maximum}</vcpu>"
     if kind == "current":
         return f"<vcpu current='{current}'>{maximum}</vcpu>"
-    enabled = {0, *draw(st.sets(st.integers(0, maximum - 1)))}
-    ordered = draw(st.booleans())
-    entries = []
-    for number in range(draw(st.integers(max(enabled) + 1, maximum))):
-        order = f" order='{number + 1}'" if ordered and number in enabled else ""
-        yes = "yes" if number in enabled else "no"
-        plug = "no" if number == 0 else "yes"
-        entries.append(f"<vcpu id='{number}' enabled='{yes}' hotpluggable='{plug}'{order}/>")
-    return f"<vcpu current='{len(enabled)}'>{maximum}</vcpu><vcpus>\n{' '.join(entries)}</vcpus>"
+    entries = draw(vcpu_lists(maximum))
+    return f"<vcpu current='{sum(entry.enabled for entry in entries)}'>{maximum}</vcpu>{write_vcpus(entries)}"
 
 
 def _cpu(draw: st.DrawFn, maximum: int, memory: int) -> str:

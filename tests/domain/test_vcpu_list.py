@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from hvsvc.domain.definition import VcpuEntry
 from hvsvc.domain.vcpu_list import resize_vcpus
+from tests.domain.random_xml import vcpu_lists
 
 
 def entry(number: int, state: str, order: int | None = None) -> VcpuEntry:
@@ -65,6 +66,11 @@ def test_cpu_09_without_hotplug_a_new_vcpu_is_one_that_is_always_there() -> None
     assert states(resize_vcpus(entries, boot=1, maximum=3, current=3, hotplug=False)) == ["on", "on", "on"]
 
 
+def test_topo_09_a_boot_vcpu_behind_a_gap_becomes_hotpluggable() -> None:
+    entries = (entry(0, "on"), entry(1, "off"), entry(2, "on"))
+    assert states(resize_vcpus(entries, boot=2, maximum=4, current=2)) == ["on", "off", "plugged", "off"]
+
+
 @pytest.mark.parametrize(
     ("orders", "current", "wanted"),
     [
@@ -73,7 +79,7 @@ def test_cpu_09_without_hotplug_a_new_vcpu_is_one_that_is_always_there() -> None
         ([1, 2, None, None], 3, [1, 2, 3, None]),
         ([1, 4, 3, None], 4, [1, 3, 2, 4]),
         ([1, 9, 5, None], 3, [1, 3, 2, None]),
-        ([2, 2, 2, None], 3, [1, 2, 3, None]),
+        ([1, 2, 2, None], 3, [None, None, None, None]),
         ([1, 3, 2, None], 2, [1, 3, None, None]),
         ([None, None, None, None], 3, [None, None, None, None]),
     ],
@@ -90,34 +96,23 @@ def test_orders_stay_where_they_are_valid_and_are_counted_anew_where_not(
     assert [found.order for found in result] == wanted
 
 
-entries_of_8 = st.lists(
-    st.builds(
-        entry,
-        st.integers(1, 7),
-        st.sampled_from(["on", "plugged", "off"]),
-        st.none() | st.integers(1, 12),
-    ),
-    max_size=7,
-    unique_by=lambda found: found.id,
-).map(lambda rest: (entry(0, "on", 1), *rest))
-
-
-@given(entries=entries_of_8, maximum=st.integers(1, 12), data=st.data())
+@given(stored=vcpu_lists(), maximum=st.integers(1, 12), data=st.data())
 def test_any_list_becomes_one_that_libvirt_takes(
-    entries: tuple[VcpuEntry, ...], maximum: int, data: st.DataObject
+    stored: tuple[VcpuEntry, ...], maximum: int, data: st.DataObject
 ) -> None:
     current = data.draw(st.integers(1, maximum))
-    boot = sum(found.enabled for found in entries)
-    result = resize_vcpus(entries, boot=boot, maximum=maximum, current=current)
+    boot = sum(found.enabled for found in stored)
+    result = resize_vcpus(stored, boot=boot, maximum=maximum, current=current)
     words = states(result)
     assert len(words) == maximum
-    assert words[0] == "on"
     assert "broken" not in words
+    assert words[: words.count("on")] == ["on"] * words.count("on")
+    assert words[0] == "on"
     assert maximum - words.count("off") == current
-    orders = [found.order for found in result if found.enabled]
-    given_orders = [order for order in orders if order is not None]
-    assert len(given_orders) in (0, current)
-    assert len(set(given_orders)) == len(given_orders)
-    assert all(order <= maximum for order in given_orders)
+    orders = [found.order for found in result if found.enabled and found.order is not None]
+    assert len(set(orders)) == len(orders)
+    assert len(orders) in (0, current)
+    assert not orders or (orders[0] == 1 and max(orders) <= maximum)
+    assert orders[: words.count("on")] == sorted(orders[: words.count("on")])
     assert all(found.order is None for found in result if not found.enabled)
     assert resize_vcpus(result, boot=current, maximum=maximum, current=current) == result
