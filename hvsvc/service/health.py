@@ -11,14 +11,19 @@ messages.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Final, TypeAlias
 
 import grpc
+import structlog
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_health.v1.health_pb2 import HealthCheckRequest, HealthCheckResponse
 
+from hvsvc.errors import HvsvcError
+
 SERVICE: Final[str] = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+
+_log = structlog.stdlib.get_logger("hvsvc.health")
 
 _Context: TypeAlias = "grpc.aio.ServicerContext[Any, Any]"
 
@@ -77,3 +82,28 @@ class HealthServicer(health_pb2_grpc.HealthServicer):  # type: ignore[misc]
     def _wake(self) -> None:
         self._changed.set()
         self._changed = asyncio.Event()
+
+
+async def follow(
+    probe: Callable[[], Awaitable[object]], tell: Callable[[bool], None], *, interval_s: float
+) -> None:
+    """Probes for ever and tells each result; an answer later than two intervals counts as none.
+
+    While libvirt is away it is asked more often, so that its return is seen soon.
+    """
+    up: bool | None = None
+    while True:
+        before, error = up, ""
+        try:
+            async with asyncio.timeout(2 * interval_s):
+                await probe()
+        except (HvsvcError, TimeoutError) as err:
+            up, error = False, str(err) or f"no answer within {2 * interval_s:g} s"
+        else:
+            up = True
+        tell(up)
+        if up and not before:
+            _log.info("libvirt_reachable")
+        elif before is not False and not up:
+            _log.error("libvirt_unreachable", error=error)
+        await asyncio.sleep(interval_s if up else interval_s / 5)

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+import structlog
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
+
+_log = structlog.stdlib.get_logger("hvsvc.metrics")
 
 #: from a read of one domain to a scale with a reboot in a Wait
 _BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
@@ -53,6 +56,7 @@ class Metrics:
     def serve(self, host: str, port: int) -> Callable[[], None]:
         """Serves the registry over HTTP in a thread of its own; returns what stops it."""
         server, thread = start_http_server(port, host, registry=self.registry)
+        _log.info("metrics", address=host, port=server.server_port)
 
         def stop() -> None:
             server.shutdown()
