@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from importlib.metadata import version
 from typing import Any, Final
 
 import click
@@ -53,6 +52,8 @@ class Commands(click.Group):
 
 def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     if value and not ctx.resilient_parsing:
+        from importlib.metadata import version  # noqa: PLC0415  a tenth of the start, for this option alone
+
         click.echo(f"hvctl {version('hvsvc')}")
         ctx.exit()
 

@@ -29,14 +29,16 @@ def _lines(failure: Failure, hint: str) -> list[str]:
     lines.append(
         f"  reason: {safe(failure.reason)} ({failure.code})" if failure.reason else f"  code: {failure.code}"
     )
-    lines += [
-        f"  {safe(item.get('field', ''))}: {safe(item.get('description', ''))}"
-        for item in failure.field_violations
-    ]
-    texts = (item.get("description", "") for item in failure.violations)
+    for item in failure.field_violations:
+        text = item.get("description", "")
+        # The message of the error is often that of its only field.
+        lines.append(
+            f"  field: {safe(item.get('field', ''))}{'' if text == failure.message else f': {safe(text)}'}"
+        )
+    texts = [item.get("description", "") for item in failure.violations]
     lines += [f"  also: {safe(text)}" for text in texts if text != failure.message]
-    candidates = failure.metadata.get("candidates", "")
-    lines += [f"  candidate: {safe(name.strip())}" for name in candidates.split(",") if name.strip()]
+    candidates = filter(None, map(str.strip, failure.metadata.get("candidates", "").split(",")))
+    lines += [f"  candidate: {safe(name)}" for name in candidates if name not in failure.message]
     if failure.retry_delay:
         lines.append(f"  retry after: {safe(failure.retry_delay)}")
     if hint:

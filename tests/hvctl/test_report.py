@@ -28,7 +28,7 @@ def test_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert err.splitlines() == [
         "hvctl: web names \\x1b[2J2 domains",
         "  reason: AMBIGUOUS_NAME (INVALID_ARGUMENT)",
-        "  name: not unique",
+        "  field: name: not unique",
         "  also: another one",
         "  candidate: domains/a",
         "  candidate: domains/b",
@@ -56,4 +56,22 @@ def test_an_error_without_a_reason_shows_its_code(capsys: pytest.CaptureFixture[
         "hvctl: no route",
         "  code: UNAVAILABLE",
         "  next: check --target (host-1:9443), and on that host: systemctl status hvsvc",
+    ]
+
+
+def test_what_the_message_says_is_not_said_again(capsys: pytest.CaptureFixture[str]) -> None:
+    message = "web-1 names 2 domains: domains/a (x), domains/b (y)"
+    failure = Failure(
+        "INVALID_ARGUMENT",
+        message,
+        reason="INVALID_VALUE",
+        metadata={"candidates": "domains/a (x), domains/b (y)"},
+        violations=[{"description": message}],
+        field_violations=[{"field": "name", "description": message}],
+    )
+    report(Settings(), failure)
+    assert capsys.readouterr().err.splitlines() == [
+        f"hvctl: {message}",
+        "  reason: INVALID_VALUE (INVALID_ARGUMENT)",
+        "  field: name",
     ]

@@ -10,6 +10,7 @@ from google.longrunning import operations_pb2
 from hvsvc.hvctl.change import follow, print_operation
 from hvsvc.hvctl.columns import find
 from hvsvc.hvctl.document import Document
+from hvsvc.hvctl.domain_name import domain_name, names_that_begin
 from hvsvc.hvctl.operation import OPERATION_SHAPE, full_name, operation_document
 from hvsvc.hvctl.output import print_many, print_one
 from hvsvc.hvctl.service import Service, connected
@@ -36,22 +37,24 @@ def operations_command(ctx: click.Context) -> None:
 
 @operations_command.command("list")
 @click.option("--running", is_flag=True, help="Only those that are not done.")
-@click.option("--domain", metavar="UUID|NAME", help="Only those of this domain, by uuid or libvirt name.")
+@click.option(
+    "--domain", type=domain_name, shell_complete=names_that_begin, help="Only those of this domain."
+)
 @click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many.")
 @global_options(root=False)
 @click.pass_context
 def list_operations(ctx: click.Context, running: bool, domain: str | None, limit: int) -> None:
-    """List operations."""
+    """List operations, newest first."""
+    narrowed = _filter(running=running, domain=domain)
     with connected(ctx, OPERATION_SHAPE) as service:
         found: list[Document] = []
         token = ""
         while len(found) < limit:
             request = operations_pb2.ListOperationsRequest(
-                name="operations", page_size=_PAGE_SIZE, page_token=token
+                name="operations", filter=narrowed, page_size=_PAGE_SIZE, page_token=token
             )
             reply = service.operations.ListOperations(request, timeout=service.settings.call_timeout_s)
-            documents = map(operation_document, reply.operations)
-            found += [item for item in documents if _wanted(item, running=running, domain=domain)]
+            found += map(operation_document, reply.operations)
             token = reply.next_page_token
             if not token:
                 break
@@ -108,13 +111,12 @@ def _get(service: Service, name: str) -> Any:
     return service.operations.GetOperation(request, timeout=service.settings.call_timeout_s)
 
 
-def _wanted(operation: Document, *, running: bool, domain: str | None) -> bool:
-    names = {
-        operation.get("libvirt_name"),
-        operation.get("domain"),
-        operation.get("domain", "").removeprefix("domains/"),
-    }
-    return not (running and operation["done"]) and (domain is None or domain in names)
+def _filter(*, running: bool, domain: str | None) -> str:
+    if domain and not set(domain).isdisjoint('"\\'):
+        raise click.UsageError(f"--domain {domain!r}: name a domain with a quote or backslash by its uuid")
+    terms = [f'domain = "{domain}"'] if domain else []
+    terms += ["done = false"] if running else []
+    return " AND ".join(terms)
 
 
 def _row(operation: Document) -> tuple[str, ...]:

@@ -36,17 +36,28 @@ def test_list_is_the_default_and_reads_every_page(hvctl: Hvctl, fake: FakeHvsvc)
 
 
 @pytest.mark.parametrize(
-    ("options", "names"),
+    ("options", "narrowed"),
     [
-        (("--running",), ["1"]),
-        (("--domain", UUID), ["1", "2", "3", "4"]),
-        (("--domain", "instance-0000335c", "--limit", "3"), ["1", "2", "3"]),
-        (("--domain", "another"), []),
+        ((), ""),
+        (("--running",), "done = false"),
+        (("--domain", "web 1"), 'domain = "web 1"'),
+        (("--running", "--domain", UUID), f'domain = "{UUID}" AND done = false'),
     ],
 )
-def test_list_filters(hvctl: Hvctl, options: tuple[str, ...], names: list[str]) -> None:
-    found = json.loads(hvctl("operations", "list", *options, "-f", "json").stdout)
-    assert [item["name"] for item in found] == [f"operations/{name}" for name in names]
+def test_the_service_filters(hvctl: Hvctl, fake: FakeHvsvc, options: tuple[str, ...], narrowed: str) -> None:
+    assert hvctl("operations", "list", *options).returncode == 0
+    assert {request.filter for request in fake.requests("ListOperations")} == {narrowed}
+
+
+def test_a_name_that_a_filter_cannot_hold_is_refused(hvctl: Hvctl, fake: FakeHvsvc) -> None:
+    assert hvctl("operations", "list", "--domain", 'x" OR "y').returncode == 2
+    assert fake.seen == []
+
+
+def test_the_limit(hvctl: Hvctl, fake: FakeHvsvc) -> None:
+    found = json.loads(hvctl("operations", "list", "--limit", "2", "-f", "json").stdout)
+    assert [item["name"] for item in found] == ["operations/1", "operations/2"]
+    assert len(fake.requests("ListOperations")) == 1
 
 
 def test_the_format_may_stand_before_the_second_word(hvctl: Hvctl) -> None:
