@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from hvsvc.domain.check_live import has_balloon
 from hvsvc.domain.definition import Definition
 from hvsvc.domain.edit_definition import Edit
 from hvsvc.domain.facts import HostFacts
-from hvsvc.domain.limits import HOTPLUG_ARCHITECTURES, HostLimits, check_max_memory, check_max_vcpus
+from hvsvc.domain.limits import (
+    HOTPLUG_ARCHITECTURES,
+    HostLimits,
+    check_max_memory,
+    check_max_vcpus,
+    round_to_mib,
+    same_at_start,
+)
 from hvsvc.domain.memory import format_kib
 from hvsvc.domain.outcome import Note
 from hvsvc.domain.topology import Topology, TopologyMode, TopologyPolicy, factor
-from hvsvc.errors import FailedPreconditionError, HvsvcError, Reason, UnimplementedError
+from hvsvc.errors import (
+    FailedPreconditionError,
+    HvsvcError,
+    InvalidArgumentError,
+    Reason,
+    UnimplementedError,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,34 +53,40 @@ class ConfigPlan:
 def plan_config(config: Definition, host: HostFacts, limits: HostLimits, wish: ConfigWish) -> ConfigPlan:
     """Plans one edit of the stored definition.
 
-    The topology is judged only where the maximum changes or exact factors are asked
-    (case TOPO-06: a memory-only change must not touch it), and against the maximum,
-    never against current (case TOPO-01).
+    The topology is judged only where a maximum or exact factors are asked (case TOPO-06:
+    a memory-only change must not touch it), and against the maximum, never against
+    current (case TOPO-01). Factors that fit already stay as they are.
     """
     blockers: list[HvsvcError] = []
     warnings: list[Note] = []
     maximum = wish.maximum_vcpus if wish.maximum_vcpus is not None else config.maximum_vcpus
     current = wish.current_vcpus if wish.current_vcpus is not None else config.current_vcpus
     topology: Topology | None = None
-    exact = wish.topology.mode is TopologyMode.EXACT
-    if (wish.maximum_vcpus is not None and maximum != config.maximum_vcpus) or exact:
+    if wish.maximum_vcpus is not None or wish.topology.mode is TopologyMode.EXACT:
         try:
             topology = factor(config.topology, maximum, wish.topology)
         except HvsvcError as err:
             blockers.append(err)
-        blockers += check_max_vcpus(config, host, limits, maximum, wish.topology)
         warnings += _warn_repair(config, topology)
+    if maximum != config.maximum_vcpus:
+        blockers += check_max_vcpus(config, host, limits, maximum, wish.topology)
     if current > maximum:
-        blockers.append(_current_above("vCPUs", str(current), str(maximum), "--boot-vcpus"))
-    elif maximum > current and (wish.maximum_vcpus is not None or wish.current_vcpus is not None):
+        asked = wish.current_vcpus is not None
+        blockers.append(_current_above(_VCPUS, current, maximum, asked=asked))
+    elif maximum > current and (maximum, current) != (config.maximum_vcpus, config.current_vcpus):
         blockers += _check_hotplug(config, current, maximum)
     blockers += _check_memory(config, host, limits, wish)
+    memory_kib = _changed(wish.memory_kib, config.memory_kib)
+    current_memory_kib = _changed(wish.current_memory_kib, config.current_memory_kib)
+    if current_memory_kib is not None:
+        # a maximum that is no whole MiB takes a current value rounded up to it
+        current_memory_kib = min(current_memory_kib, memory_kib or config.memory_kib)
     edit = Edit(
         maximum_vcpus=maximum if maximum != config.maximum_vcpus else None,
         topology=topology if topology != config.topology else None,
         current_vcpus=current if current != config.current_vcpus else None,
-        memory_kib=_changed(wish.memory_kib, config.memory_kib),
-        current_memory_kib=_changed(wish.current_memory_kib, config.current_memory_kib),
+        memory_kib=memory_kib,
+        current_memory_kib=current_memory_kib,
     )
     return ConfigPlan(
         edit=edit if edit != Edit() else None,
@@ -76,7 +97,7 @@ def plan_config(config: Definition, host: HostFacts, limits: HostLimits, wish: C
 
 
 def _changed(wish: int | None, value: int) -> int | None:
-    return wish if wish is not None and wish != value else None
+    return wish if wish is not None and not same_at_start(wish, value) else None
 
 
 def _check_memory(
@@ -85,18 +106,10 @@ def _check_memory(
     maximum = wish.memory_kib if wish.memory_kib is not None else config.memory_kib
     current = wish.current_memory_kib if wish.current_memory_kib is not None else config.current_memory_kib
     found: list[HvsvcError] = []
-    if wish.memory_kib is not None and maximum != config.memory_kib:
-        found += check_max_memory(host, limits, maximum)
-        if config.max_memory_kib is not None and maximum > config.max_memory_kib:
-            found.append(
-                FailedPreconditionError(
-                    Reason.MEMORY_DEVICES,
-                    f"a maximum of {format_kib(maximum)} was asked; the domain's <maxMemory> allows "
-                    f"{format_kib(config.max_memory_kib)} and is not changed; ask for at most that",
-                    {"askedKib": maximum, "highestKib": config.max_memory_kib},
-                )
-            )
-        if config.balloon_model == "none" and current < maximum:
+    if wish.memory_kib is not None and not same_at_start(maximum, config.memory_kib):
+        if maximum > config.memory_kib:
+            found += check_max_memory(host, limits, maximum)
+        if not has_balloon(config) and current < maximum:
             found.append(
                 FailedPreconditionError(
                     Reason.NO_BALLOON,
@@ -106,18 +119,46 @@ def _check_memory(
                     {"askedKib": maximum, "currentKib": current},
                 )
             )
-    if current > maximum:
-        found.append(_current_above("memory", format_kib(current), format_kib(maximum), "--boot-memory"))
+    if round_to_mib(current) > round_to_mib(maximum):
+        asked = wish.current_memory_kib is not None
+        found.append(_current_above(_MEMORY, current, maximum, asked=asked))
     return found
 
 
-def _current_above(what: str, current: str, maximum: str, option: str) -> HvsvcError:
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """How a refusal speaks of one of the two resources."""
+
+    what: str
+    maximum_field: str
+    current_field: str
+    option: str
+    show: Callable[[int], str]
+    suffix: str
+
+
+_VCPUS = _Words("vCPUs", "max_vcpus", "boot_vcpus", "--boot-vcpus", str, "")
+_MEMORY = _Words("memory", "max_memory_kib", "boot_memory_kib", "--boot-memory", format_kib, "Kib")
+
+
+def _current_above(words: _Words, current: int, maximum: int, *, asked: bool) -> HvsvcError:
     # libvirt would lower current silently (cases TOPO-08, XML-10): refuse, never clamp
-    return FailedPreconditionError(
+    low, high = words.show(maximum), words.show(current)
+    metadata = {f"maximum{words.suffix}": maximum, f"current{words.suffix}": current}
+    if asked:
+        return InvalidArgumentError(
+            Reason.MAXIMUM_BELOW_CURRENT,
+            f"{words.what} of {high} for the next start were asked, above the maximum of {low}; ask for at most "
+            f"{low}, or raise the maximum in the same request",
+            {**metadata, f"highest{words.suffix}": maximum},
+            field=words.current_field,
+        )
+    return InvalidArgumentError(
         Reason.MAXIMUM_BELOW_CURRENT,
-        f"a maximum of {maximum} {what} is below the stored current value of {current}; ask for a maximum of at "
-        f"least {current}, or lower both in one request ({option})",
-        {"maximum": maximum, "current": current, "lowest": current},
+        f"a maximum of {low} {words.what} is below the stored current value of {high}; ask for a maximum of at "
+        f"least {high}, or lower both in one request ({words.option})",
+        {**metadata, f"lowest{words.suffix}": current},
+        field=words.maximum_field,
     )
 
 

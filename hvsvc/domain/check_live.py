@@ -12,10 +12,12 @@ from hvsvc.domain.limits import (
     check_growth_memory,
     check_growth_vcpus,
     memory_floor_kib,
+    round_to_mib,
 )
 from hvsvc.domain.memory import format_kib
 from hvsvc.domain.obstacles import check_cpuset
 from hvsvc.domain.outcome import Note
+from hvsvc.domain.target import Target
 from hvsvc.domain.world import World
 from hvsvc.errors import FailedPreconditionError, HvsvcError, Reason, UnimplementedError
 
@@ -34,13 +36,18 @@ def memory_reached(actual_kib: int | None, wanted_kib: int) -> bool:
     return actual_kib is not None and abs(actual_kib - wanted_kib) < MIB_KIB
 
 
+def has_balloon(definition: Definition) -> bool:
+    """Whether the domain has a memory balloon: libvirt writes one into every definition that has it."""
+    return definition.balloon_model not in ("", "none")
+
+
 def check_running(domain: DomainFacts) -> Iterator[HvsvcError]:
     """Yields a refusal where there is nothing live to change (case RB-06)."""
     if not domain.running:
         yield FailedPreconditionError(
             Reason.DOMAIN_NOT_RUNNING,
             f"the domain is {domain.state.value}, so its live values cannot be set; set the stored ones only "
-            "(affect config), or start the domain first: hvsvc never does so unasked",
+            "(affect config), or start or resume the domain first: hvsvc never does so unasked",
             {"state": domain.state.value},
         )
 
@@ -88,10 +95,14 @@ def _above_live_ceiling(
 ) -> HvsvcError:
     if pending:
         step = (
-            "a ceiling that high is stored and waits for a reboot: allow one (--reboot soft) or reboot first"
+            "a ceiling that high is stored and waits for a reboot: reboot first (hvctl reboot), or scale with "
+            "consent to it (hvctl scale --reboot soft)"
         )
     else:
-        step = "raise the ceiling first, or scale with consent to a reboot (--reboot soft)"
+        step = (
+            "raise the ceiling first (hvctl raise), or scale with consent to a reboot "
+            "(hvctl scale --reboot soft)"
+        )
     return FailedPreconditionError(
         Reason.ABOVE_LIVE_CEILING,
         f"{asked} {what} were asked; the running domain's ceiling is {ceiling}; {step}",
@@ -120,14 +131,8 @@ def check_live_memory(world: World, memory_kib: int) -> Iterator[HvsvcError]:
     now_kib = current_memory_kib(domain)
     if live is None or memory_reached(now_kib, memory_kib):
         return
-    if live.balloon_model == "none":
-        yield FailedPreconditionError(
-            Reason.NO_BALLOON,
-            f"{format_kib(memory_kib)} were asked; the domain has no memory balloon, so its memory cannot change while "
-            "it runs; set the stored value only (affect config), or give the domain a balloon (for a Nova server: "
-            "mem_stats_period_seconds above 0)",
-            {"askedKib": memory_kib},
-        )
+    if not has_balloon(live):
+        yield _no_balloon(memory_kib)
     if memory_kib > live.memory_kib:
         pending = domain.config is not None and domain.config.memory_kib >= memory_kib
         asked, ceiling = format_kib(memory_kib), format_kib(live.memory_kib)
@@ -135,11 +140,51 @@ def check_live_memory(world: World, memory_kib: int) -> Iterator[HvsvcError]:
     elif now_kib is not None and memory_kib < now_kib:
         yield from _check_floor(world, memory_kib)
     else:
+        yield from check_memory_limit(live, memory_kib)
         yield from check_growth_memory(world.host, world.limits, memory_kib)
+
+
+def check_live_after_start(world: World, started: Definition, target: Target) -> Iterator[HvsvcError]:
+    """Yields a refusal for each reason why a domain just started as `started` cannot be grown to `target`."""
+    if target.memory_kib is not None and not memory_reached(started.current_memory_kib, target.memory_kib):
+        if not has_balloon(started):
+            yield _no_balloon(target.memory_kib)
+        yield from check_memory_limit(started, target.memory_kib)
+        yield from check_growth_memory(world.host, world.limits, target.memory_kib)
+    if target.vcpus is not None and target.vcpus != started.current_vcpus:
+        yield from _check_hotplug_now(started)
+        yield from check_cpuset(started, world.host)
+        yield from check_growth_vcpus(world.host, world.limits, target.vcpus)
+
+
+def _no_balloon(memory_kib: int) -> HvsvcError:
+    return FailedPreconditionError(
+        Reason.NO_BALLOON,
+        f"{format_kib(memory_kib)} were asked; the domain has no memory balloon, so its memory cannot change while it "
+        "runs; set the stored values only (for a new maximum: hvctl raise with the same boot memory), or give the "
+        "domain a balloon (for a Nova server: mem_stats_period_seconds above 0)",
+        {"askedKib": memory_kib},
+    )
+
+
+def check_memory_limit(definition: Definition, memory_kib: int) -> Iterator[HvsvcError]:
+    """Yields a refusal where the host would kill the domain for the memory it is given (`<memtune>`)."""
+    limit = definition.memory_limit_kib
+    if limit is not None and memory_kib > limit:
+        yield FailedPreconditionError(
+            Reason.UNSUPPORTED_DEFINITION,
+            f"{format_kib(memory_kib)} were asked; <memtune> limits the domain to {format_kib(limit)}, and the host "
+            f"kills it above that; ask for at most {format_kib(limit)}, or raise the limit first",
+            {"askedKib": memory_kib, "highestKib": limit},
+        )
 
 
 def _check_floor(world: World, memory_kib: int) -> Iterator[HvsvcError]:
     floor = memory_floor_kib(world.domain.balloon, world.limits)
+    now_kib = current_memory_kib(world.domain)
+    if floor is not None and now_kib is not None:
+        # a guest with no room at all keeps what it has
+        floor = min(floor, round_to_mib(now_kib))
     if floor is None:
         yield FailedPreconditionError(
             Reason.MEMORY_USE_UNKNOWN,
@@ -167,10 +212,12 @@ def warn_split_core(live: Definition, vcpus: int) -> Iterator[Note]:
         (topology.threads, "core"),
     ):
         if size > 1 and vcpus % size:
+            below = vcpus - vcpus % size
+            whole = [count for count in (below, below + size) if 0 < count <= live.maximum_vcpus]
             yield Note(
                 Reason.SPLIT_CORE,
                 f"{vcpus} vCPUs end inside a {what} of {size} ({topology}); the guest sees an incomplete {what}; "
-                f"{vcpus - vcpus % size or size} or {vcpus + size - vcpus % size} would not",
+                f"{' or '.join(map(str, whole))} would not",
                 {"asked": str(vcpus), "multiple": str(size)},
             )
             return

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hvsvc.domain.definition import Definition
 from hvsvc.domain.facts import Balloon, HostFacts
 from hvsvc.domain.memory import format_kib
-from hvsvc.domain.topology import Topology, TopologyPolicy, factor
+from hvsvc.domain.topology import Topology, TopologyMode, TopologyPolicy, factor
 from hvsvc.errors import FailedPreconditionError, HvsvcError, InvalidArgumentError, Reason
 
 #: QEMU hotplugs vCPUs on these; elsewhere `current` below the maximum does not start (case CPU-09)
@@ -41,26 +41,39 @@ def round_to_mib(memory_kib: int) -> int:
     return -(-memory_kib // MIB_KIB) * MIB_KIB
 
 
+def same_at_start(size_kib: int, stored_kib: int) -> bool:
+    """Whether two stored sizes give the guest the same: libvirt rounds both up to MiB (case MEM-08)."""
+    return round_to_mib(size_kib) == round_to_mib(stored_kib)
+
+
 def check_max_vcpus(
     definition: Definition, host: HostFacts, limits: HostLimits, maximum: int, policy: TopologyPolicy
 ) -> Iterator[HvsvcError]:
-    """Yields a refusal for each limit that `maximum` vCPUs would break (cases TOPO-11, TOPO-12)."""
+    """Yields a refusal for each limit that `maximum` vCPUs would break (cases TOPO-11, TOPO-12).
+
+    The host's capacity limits only what grows: a maximum that comes down is never too much for it.
+    """
     x86 = definition.arch in ("x86_64", "i686")
-    capacity = int(host.pcpus * limits.vcpu_overcommit_ratio)
-    bounds: list[tuple[Reason, int, str]] = [
-        (
-            Reason.ABOVE_HOST_CAPACITY,
-            capacity,
-            f"the host's {host.pcpus} CPUs times the overcommit ratio {limits.vcpu_overcommit_ratio:g}",
+    bounds: list[tuple[Reason, int, str]] = []
+    if maximum > definition.maximum_vcpus:
+        bounds.append(
+            (
+                Reason.ABOVE_HOST_CAPACITY,
+                int(host.pcpus * limits.vcpu_overcommit_ratio),
+                f"the host's {host.pcpus} CPUs times the overcommit ratio {limits.vcpu_overcommit_ratio:g}",
+            )
         )
-    ]
     if host.machine_max_vcpus is not None:
         bounds.append(
             (Reason.ABOVE_MACHINE_LIMIT, host.machine_max_vcpus, f"machine type {definition.machine}")
         )
     if host.hypervisor_max_vcpus is not None:
         bounds.append(
-            (Reason.ABOVE_HYPERVISOR_LIMIT, host.hypervisor_max_vcpus, f"{definition.emulator} on this host")
+            (
+                Reason.ABOVE_HYPERVISOR_LIMIT,
+                host.hypervisor_max_vcpus,
+                f"{definition.emulator or 'the hypervisor'} on this host",
+            )
         )
     if x86 and not definition.extended_interrupts:
         bounds.append(
@@ -70,14 +83,15 @@ def check_max_vcpus(
                 "a domain without an IOMMU in extended interrupt mode",
             )
         )
-    lowest = min(bound for _, bound, _ in bounds)
+    to_match = ", with factors to match" if policy.mode is TopologyMode.EXACT else ""
+    lowest = min((bound for _, bound, _ in bounds), default=maximum)
     for reason, bound, whose in bounds:
         if maximum > bound:
             works = _highest_factorable(definition.topology, lowest, policy)
             advice = (
-                f"ask for at most {works}"
+                f"ask for at most {works}{to_match}"
                 if works
-                else "no maximum fits this topology policy; choose another"
+                else f"no maximum up to {lowest} fits this topology policy; choose another"
             )
             yield FailedPreconditionError(
                 reason,
@@ -87,6 +101,8 @@ def check_max_vcpus(
 
 
 def _highest_factorable(topology: Topology | None, bound: int, policy: TopologyPolicy) -> int | None:
+    if policy.mode is TopologyMode.EXACT:
+        return bound if bound > 0 else None
     for count in range(bound, 0, -1):
         try:
             factor(topology, count, policy)

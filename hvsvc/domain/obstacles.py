@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from hvsvc.domain.definition import Definition
 from hvsvc.domain.facts import DomainFacts, HostFacts, ServerFacts
-from hvsvc.domain.id_list import parse_id_list
+from hvsvc.domain.id_list import format_id_list, parse_id_list
 from hvsvc.domain.world import World
 from hvsvc.errors import AbortedError, FailedPreconditionError, HvsvcError, Reason
 
@@ -43,6 +43,14 @@ def find_tied_resources(definition: Definition) -> Iterator[HvsvcError]:
             "cannot be changed; remove the tuning first",
             {"tunings": ", ".join(definition.vcpu_tunings)},
         )
+    if definition.numa_tunings:
+        tunings = ", ".join(definition.numa_tunings)
+        yield FailedPreconditionError(
+            Reason.PINNED,
+            f"the memory is bound to host NUMA nodes ({tunings}), which may not have room for more; such a domain "
+            "cannot be changed; resize the server through Nova instead",
+            {"tunings": tunings},
+        )
     if definition.hugepages:
         yield FailedPreconditionError(
             Reason.HUGEPAGES,
@@ -69,12 +77,14 @@ def check_cpuset(definition: Definition, host: HostFacts) -> Iterator[HvsvcError
     """Yields a refusal where vCPUs to come would be bound to CPUs the host lacks (case NUMA-04)."""
     if definition.cpuset:
         wanted = parse_id_list(definition.cpuset)
-        if not wanted & host.online_pcpus:
+        missing = wanted - host.online_pcpus
+        if missing:
+            # the cgroup refuses the whole set for one such CPU, after vCPUs were added
             yield FailedPreconditionError(
                 Reason.CPUSET_NOT_ON_HOST,
-                f"the domain's vCPUs may run only on host CPUs {definition.cpuset}, of which none is online here; "
-                "correct the cpuset first",
-                {"cpuset": definition.cpuset},
+                f"the domain's vCPUs may run only on host CPUs {definition.cpuset}, of which "
+                f"{format_id_list(missing)} are not online here; correct the cpuset first",
+                {"cpuset": definition.cpuset, "missing": format_id_list(missing)},
             )
 
 
@@ -87,17 +97,25 @@ def check_editable(domain: DomainFacts) -> Iterator[HvsvcError]:
             "only its live values can be set (affect live)",
         )
     elif domain.managed_save:
+        how = (
+            "resume the server first (openstack server resume)"
+            if domain.nova is not None
+            else "start the domain or remove the image first (virsh managedsave-remove)"
+        )
         yield FailedPreconditionError(
             Reason.MANAGED_SAVE_IMAGE,
-            "a managed-save image exists: the next start restores the definition stored in it; start the domain "
-            "or remove the image first (virsh managedsave-remove)",
+            f"a managed-save image exists: the next start restores the definition stored in it; {how}",
         )
 
 
 def check_server(world: World) -> Iterator[HvsvcError]:
     """Yields a refusal where Nova is at work on the server or would discard the change."""
     server = world.server
+    # a suspended server is off too, but goes on with the definition it has
+    off = world.domain.nova is not None and world.domain.live is None and not world.domain.managed_save
     if server is None:
+        if off:
+            yield _start_discards("off")
         return
     if server.task_state is not None:
         yield AbortedError(
@@ -106,19 +124,23 @@ def check_server(world: World) -> Iterator[HvsvcError]:
             "try again when it has finished",
             {"taskState": server.task_state},
         )
-    elif server.status == "SHUTOFF":
-        yield FailedPreconditionError(
-            Reason.NOVA_START_DISCARDS,
-            "the server is SHUTOFF, and Nova's start makes the definition anew: any change would be lost; "
-            "start the server first",
-            {"status": server.status},
-        )
+    elif server.status == "SHUTOFF" or (off and server.status in EDITABLE_STATUSES):
+        yield _start_discards(server.status if server.status == "SHUTOFF" else "off")
     elif server.status not in EDITABLE_STATUSES:
         yield FailedPreconditionError(
             Reason.SERVER_NOT_ACTIVE,
             f"the server's status is {server.status}; it must be ACTIVE; bring it there first",
             {"status": server.status},
         )
+
+
+def _start_discards(state: str) -> HvsvcError:
+    return FailedPreconditionError(
+        Reason.NOVA_START_DISCARDS,
+        f"the server is {state}, and Nova's start makes the definition anew: any change would be lost; "
+        "start the server first",
+        {"status": state},
+    )
 
 
 def check_reboot(world: World) -> Iterator[HvsvcError]:
@@ -132,6 +154,12 @@ def check_reboot(world: World) -> Iterator[HvsvcError]:
             {"state": domain.state.value},
         )
         return
+    if domain.config is None:
+        yield FailedPreconditionError(
+            Reason.TRANSIENT_DOMAIN,
+            "the domain is transient: it would vanish when it shuts down, and nothing could start it again; "
+            "define it first (virsh define)",
+        )
     yield from _check_shutdown(domain)
     if domain.nova is None:
         return
@@ -143,7 +171,8 @@ def check_reboot(world: World) -> Iterator[HvsvcError]:
 
 def _check_shutdown(domain: DomainFacts) -> Iterator[HvsvcError]:
     live = domain.definition
-    if not live.acpi and not live.agent_connected:
+    # other architectures have a power button of their own
+    if live.arch in ("x86_64", "i686") and not live.acpi and not live.agent_connected:
         yield FailedPreconditionError(
             Reason.NO_ACPI,
             "the guest cannot be asked to shut down: the domain has no ACPI and no guest agent is connected; a soft "

@@ -54,7 +54,9 @@ def plan_change(world: World, target: Target) -> Plan:
     ceiling = plan_ceiling(world, target)
     reboot = _plan_reboot(world, target, ceiling)
     live = plan_live(world, target, forecast=ceiling.after if reboot.steps else None)
-    stored = plan_stored_current(world, target, ceiling.after, live_too=bool(live.steps))
+    stored = Part()
+    if not ceiling.part.blockers:  # else there is nothing yet to store upon
+        stored = plan_stored_current(world, target, ceiling.after, live_too=bool(live.steps))
     parts = (ceiling.part, reboot, live, stored)
     steps = tuple(step for part in parts for step in part.steps)
     blockers = [*_general_blockers(world, steps), *(error for part in parts for error in part.blockers)]

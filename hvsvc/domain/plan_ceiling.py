@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from hvsvc.domain.check_config import ConfigWish, plan_config
 from hvsvc.domain.definition import Definition
 from hvsvc.domain.edit_definition import Edit, edit_definition
-from hvsvc.domain.limits import MIB_KIB
+from hvsvc.domain.limits import MIB_KIB, round_to_mib, same_at_start
 from hvsvc.domain.memory import format_kib
 from hvsvc.domain.obstacles import check_editable
 from hvsvc.domain.outcome import Note
 from hvsvc.domain.read_definition import parse_definition
 from hvsvc.domain.steps import Effect, Part, Step, StepKind
 from hvsvc.domain.target import Method, Target
-from hvsvc.domain.topology import Topology
+from hvsvc.domain.topology import Topology, TopologyMode
 from hvsvc.domain.world import World
 from hvsvc.errors import HvsvcError
 
@@ -51,7 +51,8 @@ def plan_ceiling(world: World, target: Target) -> CeilingPart:
         return CeilingPart(Part(blockers=blockers), None)
     stored = Stored(domain.config_xml, config)
     wish = _wish(world, config, target)
-    if wish == ConfigWish(topology=wish.topology) or target.method is Method.REBOOT_DOMAIN:
+    exact = wish.topology.mode is TopologyMode.EXACT
+    if wish == ConfigWish(topology=wish.topology) and not exact:
         return CeilingPart(Part(), stored, config.topology)
     planned = plan_config(config, world.host, world.limits, wish)
     part, after = Part(blockers=planned.blockers, warnings=planned.warnings), stored
@@ -61,7 +62,7 @@ def plan_ceiling(world: World, target: Target) -> CeilingPart:
         part,
         after,
         topology=planned.topology or config.topology,
-        waits_for_reboot=_waits(domain.live, after.definition, wish),
+        waits_for_reboot=_waits(domain.live, after.definition, wish, target.method),
         why=_why(domain.live or config, wish),
         live_ceiling=_ceiling(domain.live or config),
     )
@@ -91,9 +92,12 @@ def _define(
 def _wish(world: World, config: Definition, target: Target) -> ConfigWish:
     """What the stored definition should have.
 
-    RaiseCeiling sets what it names; ScaleDomain raises only as far as its values
-    need, and where it reboots anyway lowers the boot values with the same define.
+    RaiseCeiling sets what it names, with a topology alone the factors of the same
+    maximum. ScaleDomain raises only as far as its values need, never lowers, and where
+    it reboots anyway lowers the boot values with the same define.
     """
+    if target.method not in (Method.RAISE_CEILING, Method.SCALE_DOMAIN):
+        return ConfigWish()
     wish = ConfigWish(
         maximum_vcpus=target.max_vcpus,
         memory_kib=target.max_memory_kib,
@@ -101,15 +105,21 @@ def _wish(world: World, config: Definition, target: Target) -> ConfigWish:
         current_memory_kib=target.boot_memory_kib,
         topology=target.topology,
     )
-    live = world.domain.live
-    if target.method is not Method.SCALE_DOMAIN or live is None:
+    if target.method is Method.RAISE_CEILING:
+        if target.names_topology and wish.maximum_vcpus is None:
+            return replace(wish, maximum_vcpus=config.maximum_vcpus)
         return wish
+    live = world.domain.live
+    now = live or config
+    stored_kib = round_to_mib(config.memory_kib)
     wish = replace(
         wish,
-        maximum_vcpus=_needed(target.max_vcpus, target.vcpus, config.maximum_vcpus, live.maximum_vcpus),
-        memory_kib=_needed(target.max_memory_kib, target.memory_kib, config.memory_kib, live.memory_kib),
+        maximum_vcpus=_needed(target.max_vcpus, target.vcpus, config.maximum_vcpus, now.maximum_vcpus),
+        memory_kib=_needed(
+            target.max_memory_kib, target.memory_kib, stored_kib, round_to_mib(now.memory_kib)
+        ),
     )
-    if not _waits(live, config, wish):
+    if not _waits(live, config, wish, target.method):
         return wish
     return replace(
         wish,
@@ -118,39 +128,44 @@ def _wish(world: World, config: Definition, target: Target) -> ConfigWish:
     )
 
 
-def _needed(asked: int | None, current: int | None, config: int, live: int) -> int | None:
-    if current is None or (current <= live and current <= config):
-        return asked
-    return max(asked or 0, current, config)
+def _needed(maximum: int | None, current: int | None, config: int, live: int) -> int | None:
+    """The stored maximum that a least maximum and a current value need; None where both have it."""
+    needed = max(maximum or 0, current or 0)
+    return None if needed <= min(config, live) else max(needed, config)
 
 
 def _lowered(asked: int | None, config: int) -> int | None:
     return asked if asked is not None and asked < config else None
 
 
-def _waits(live: Definition | None, after: Definition, wish: ConfigWish) -> bool:
-    """Whether the running domain lacks a wished ceiling."""
+def _waits(live: Definition | None, after: Definition, wish: ConfigWish, method: Method) -> bool:
+    """Whether the running domain lacks a wished ceiling; more than wished is enough for ScaleDomain."""
     if live is None:
         return False
-    vcpus = wish.maximum_vcpus is not None and wish.maximum_vcpus != live.maximum_vcpus
-    memory = wish.memory_kib is not None and abs(wish.memory_kib - live.memory_kib) >= MIB_KIB
+    exact = wish.topology.exact
+    if exact is not None and exact != live.topology:
+        return True
+    vcpus = 0 if wish.maximum_vcpus is None else wish.maximum_vcpus - live.maximum_vcpus
+    memory_kib = 0 if wish.memory_kib is None else wish.memory_kib - live.memory_kib
+    if method is Method.SCALE_DOMAIN:
+        return vcpus > 0 or memory_kib >= MIB_KIB
     topology = wish.maximum_vcpus is not None and after.topology != live.topology
-    return vcpus or memory or topology
+    return vcpus != 0 or abs(memory_kib) >= MIB_KIB or topology
 
 
 def _why(now: Definition, wish: ConfigWish) -> str:
     changes = []
-    if wish.maximum_vcpus is not None:
+    if wish.maximum_vcpus not in (None, now.maximum_vcpus):
         changes.append(f"maximum vCPUs {now.maximum_vcpus} to {wish.maximum_vcpus}")
-    if wish.memory_kib is not None:
+    if wish.memory_kib is not None and not same_at_start(wish.memory_kib, now.memory_kib):
         changes.append(f"maximum memory {format_kib(now.memory_kib)} to {format_kib(wish.memory_kib)}")
-    if wish.current_vcpus is not None:
+    if wish.current_vcpus not in (None, now.current_vcpus):
         changes.append(f"boot vCPUs {now.current_vcpus} to {wish.current_vcpus}")
     if wish.current_memory_kib is not None:
         changes.append(
             f"boot memory {format_kib(now.current_memory_kib)} to {format_kib(wish.current_memory_kib)}"
         )
-    return ", ".join(changes) or "topology"
+    return ", ".join(changes) or "another topology"
 
 
 def _ceiling(now: Definition) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from hvsvc.domain.check_config import ConfigWish, plan_config
 from hvsvc.domain.definition import Definition
 from hvsvc.domain.edit_definition import edit_definition
+from hvsvc.domain.limits import round_to_mib, same_at_start
 from hvsvc.domain.memory import format_kib
 from hvsvc.domain.obstacles import check_editable
 from hvsvc.domain.plan_ceiling import Stored
@@ -45,7 +46,7 @@ def plan_stored_current(world: World, target: Target, stored: Stored | None, *, 
 def _check_ceiling(config: Definition, target: Target) -> Iterator[HvsvcError]:
     if target.vcpus is not None and target.vcpus > config.maximum_vcpus:
         yield _above(f"{target.vcpus} vCPUs", str(config.maximum_vcpus))
-    if target.memory_kib is not None and target.memory_kib > config.memory_kib:
+    if target.memory_kib is not None and target.memory_kib > round_to_mib(config.memory_kib):
         yield _above(format_kib(target.memory_kib), format_kib(config.memory_kib))
 
 
@@ -61,7 +62,7 @@ def _why(config: Definition, target: Target, *, live_too: bool) -> str:
     values = []
     if target.vcpus is not None and target.vcpus != config.current_vcpus:
         values.append(f"vCPUs {config.current_vcpus} to {target.vcpus}")
-    if target.memory_kib is not None and target.memory_kib != config.current_memory_kib:
+    if target.memory_kib is not None and not same_at_start(target.memory_kib, config.current_memory_kib):
         values.append(f"memory {format_kib(config.current_memory_kib)} to {format_kib(target.memory_kib)}")
     kept = ", so that the next start keeps it" if live_too else ""
     return f"stored {' and '.join(values)}{kept}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hvsvc.domain.check_live import (
+    check_live_after_start,
     check_live_memory,
     check_live_vcpus,
     current_memory_kib,
@@ -12,14 +13,14 @@ from hvsvc.domain.check_live import (
     warn_split_core,
 )
 from hvsvc.domain.facts import DomainFacts
-from hvsvc.domain.limits import MIB_KIB, check_growth_memory, check_growth_vcpus
+from hvsvc.domain.limits import MIB_KIB
 from hvsvc.domain.memory import format_kib
 from hvsvc.domain.outcome import Note
 from hvsvc.domain.plan_ceiling import Stored
 from hvsvc.domain.steps import Effect, Part, Step, StepKind
 from hvsvc.domain.target import GuestCpuMode, Method, Target
 from hvsvc.domain.world import World
-from hvsvc.errors import FailedPreconditionError, HvsvcError, Reason
+from hvsvc.errors import HvsvcError
 
 _METHODS = (Method.SET_VCPUS, Method.SET_MEMORY, Method.SCALE_DOMAIN)
 
@@ -41,7 +42,8 @@ def plan_live(world: World, target: Target, forecast: Stored | None) -> Part:
         blockers += check_live_vcpus(world, target.vcpus)
         if domain.live is not None:
             steps += _vcpu_steps(domain, domain.live.current_vcpus, target)
-            warnings += warn_split_core(domain.live, target.vcpus)
+            if target.vcpus != domain.live.current_vcpus:
+                warnings += warn_split_core(domain.live, target.vcpus)
     return Part(tuple(steps), tuple(blockers), tuple(warnings))
 
 
@@ -88,21 +90,9 @@ def _plan_after_reboot(world: World, target: Target, stored: Stored) -> Part:
     """A forecast: the reboot starts the stored definition with its current values."""
     booted = stored.definition
     steps: list[Step] = []
-    blockers: list[HvsvcError] = []
+    warnings: list[Note] = []
     if target.memory_kib is not None:
-        memory = list(_memory_steps(booted.current_memory_kib, target.memory_kib))
-        if memory:
-            blockers += check_growth_memory(world.host, world.limits, target.memory_kib)
-            if booted.balloon_model == "none":
-                blockers.append(
-                    FailedPreconditionError(
-                        Reason.NO_BALLOON,
-                        f"{format_kib(target.memory_kib)} were asked; the domain has no memory balloon, so its memory "
-                        "cannot change while it runs; set maximum and boot memory to the same value instead",
-                        {"askedKib": target.memory_kib},
-                    )
-                )
-        steps += memory
+        steps += _memory_steps(booted.current_memory_kib, target.memory_kib)
     if target.vcpus is not None:
         steps += (
             step
@@ -110,5 +100,5 @@ def _plan_after_reboot(world: World, target: Target, stored: Stored) -> Part:
             if step.kind is not StepKind.WAIT_GUEST
         )
         if target.vcpus != booted.current_vcpus:
-            blockers += check_growth_vcpus(world.host, world.limits, target.vcpus)
-    return Part(tuple(steps), tuple(blockers))
+            warnings += warn_split_core(booted, target.vcpus)
+    return Part(tuple(steps), tuple(check_live_after_start(world, booted, target)), tuple(warnings))

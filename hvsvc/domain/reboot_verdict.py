@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from hvsvc.domain.check_live import memory_reached
 from hvsvc.domain.definition import Definition
 from hvsvc.domain.facts import DomainFacts, LifecycleEvent
+from hvsvc.domain.limits import same_at_start
 from hvsvc.domain.memory import format_kib
 from hvsvc.errors import FailedPreconditionError, HvsvcError, Reason
 
@@ -25,7 +25,11 @@ def judge_reboot(
     wanted = before.config
     live = after.live
     if wanted is None:
-        return None
+        return FailedPreconditionError(
+            Reason.TRANSIENT_DOMAIN,
+            "the domain had no stored definition when it was rebooted, so nothing says what should run now; define it "
+            "(virsh define)",
+        )
     if live is None:
         return FailedPreconditionError(
             Reason.START_FAILED,
@@ -42,7 +46,7 @@ def judge_reboot(
         )
     if _holds(wanted, live) and after.config is not None and _holds(wanted, after.config):
         return None
-    how = _how(events, changed=after.etag != before.etag)
+    how = _how(before, after, events)
     return FailedPreconditionError(
         Reason.CEILING_LOST,
         f"the ceiling of {_ceiling(wanted)} is lost: {how}; now the running domain's ceiling is {_ceiling(live)}, the "
@@ -55,7 +59,7 @@ def judge_reboot(
 def _holds(wanted: Definition, found: Definition) -> bool:
     return (
         found.maximum_vcpus == wanted.maximum_vcpus
-        and memory_reached(found.memory_kib, wanted.memory_kib)
+        and same_at_start(found.memory_kib, wanted.memory_kib)
         and found.topology == wanted.topology
     )
 
@@ -65,10 +69,10 @@ def was_regenerated(events: Collection[LifecycleEvent]) -> bool:
     return any(event in REGENERATED for event in events)
 
 
-def _how(events: Collection[LifecycleEvent], *, changed: bool) -> str:
-    if was_regenerated(events):
+def _how(before: DomainFacts, after: DomainFacts, events: Collection[LifecycleEvent]) -> str:
+    if was_regenerated(events) and before.nova is not None:
         return "Nova made the definition anew (a hard reboot, or a soft one that fell back to it)"
-    if changed:
+    if was_regenerated(events) or after.etag != before.etag:
         return "the stored definition was replaced during the reboot"
     return "the domain was started from another definition"
 

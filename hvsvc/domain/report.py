@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from hvsvc.domain.check_live import memory_reached
+from hvsvc.domain.check_live import has_balloon, memory_reached
 from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.memory import format_kib
 from hvsvc.domain.obstacles import find_tied_resources
 from hvsvc.domain.outcome import Note
-from hvsvc.domain.verify import describe_pending
+from hvsvc.domain.verify_stored import describe_pending
 from hvsvc.errors import Reason
 
 
@@ -43,12 +43,13 @@ def _conditions(facts: DomainFacts) -> Iterator[Note]:
         )
     yield from _differences(facts)
     yield from _guest(facts)
-    if facts.live is not None and facts.live.balloon_model == "none":
+    if facts.live is not None and not has_balloon(facts.live):
         yield Note(Reason.NO_BALLOON, "no memory balloon: memory cannot change while the domain runs")
+    tied: dict[str, Note] = {}
     for definition in (facts.live, facts.config):
         if definition is not None:
-            yield from (Note.of(error) for error in find_tied_resources(definition))
-            break
+            tied |= {error.message: Note.of(error) for error in find_tied_resources(definition)}
+    yield from tied.values()
 
 
 def _differences(facts: DomainFacts) -> Iterator[Note]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import Enum
 
-from hvsvc.domain.topology import TopologyPolicy
+from hvsvc.domain.topology import TopologyMode, TopologyPolicy
 
 
 class Affect(Enum):
@@ -69,3 +69,17 @@ class Target:
     affect: Affect = Affect.LIVE_AND_CONFIG
     reboot: RebootMode = RebootMode.NEVER
     guest_cpus: GuestCpuMode = GuestCpuMode.NEW
+
+    @property
+    def names_topology(self) -> bool:
+        """Whether it says what the topology should be.
+
+        Exact factors do; RaiseCeiling does with a maximum to factor, or with a topology
+        alone, which rewrites the factors of the same maximum. ScaleDomain's policy only
+        says how, where it must raise the ceiling.
+        """
+        if self.topology.mode is TopologyMode.EXACT:
+            return True
+        others = (self.max_memory_kib, self.boot_vcpus, self.boot_memory_kib)
+        alone = all(value is None for value in others)
+        return self.method is Method.RAISE_CEILING and (self.max_vcpus is not None or alone)
