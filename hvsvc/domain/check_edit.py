@@ -102,7 +102,7 @@ def _check_topology(root: etree._Element, after: Values) -> None:
         raise FailedPreconditionError(
             Reason.UNSUPPORTED_DEFINITION,
             f"the domain's CPU topology has {', '.join(sorted(unknown))}, which this version of hvsvc does not know; "
-            "nothing was changed",
+            "nothing was changed; ask for memory alone, or set the maximum with virsh edit",
             {"unknown": ", ".join(sorted(unknown))},
         )
     topology = after.topology
@@ -144,7 +144,7 @@ def _check_memory(before: Definition, after: Values) -> None:
         raise FailedPreconditionError(
             Reason.MEMORY_DEVICES,
             f"the domain has memory devices ({', '.join(before.memory_devices)}), whose sizes are part of its maximum; "
-            "nothing was changed",
+            "nothing was changed; ask for vCPUs alone, or detach the devices first",
             {"devices": ", ".join(before.memory_devices)},
         )
     limit = before.memory_limit_kib

@@ -141,8 +141,9 @@ def _read_vcpus(root: etree._Element) -> tuple[int, int, tuple[VcpuEntry, ...]]:
 
 
 def _read_entries(root: etree._Element, maximum: int) -> tuple[VcpuEntry, ...]:
+    vcpus = child(root, "vcpus")
     entries: dict[int, VcpuEntry] = {}
-    for node in root.findall("vcpus/vcpu"):
+    for node in () if vcpus is None else vcpus.findall("vcpu"):
         number = parse_number(required(node, "id"), "id of <vcpus><vcpu>")
         if number >= maximum:
             raise broken(f"<vcpus> lists vCPU {number}, but the maximum is {maximum}")
@@ -163,7 +164,8 @@ def _read_entries(root: etree._Element, maximum: int) -> tuple[VcpuEntry, ...]:
 
 
 def _read_topology(root: etree._Element) -> Topology | None:
-    element = child(root, "cpu/topology")
+    cpu = child(root, "cpu")
+    element = None if cpu is None else child(cpu, "topology")
     if element is None:
         return None
     factors = {}
@@ -176,8 +178,9 @@ def _read_topology(root: etree._Element) -> Topology | None:
 
 
 def _read_numa_cells(root: etree._Element, maximum: int) -> tuple[NumaCell, ...]:
+    numa = child(root, "cpu/numa")
     cells = []
-    for index, node in enumerate(root.findall("cpu/numa/cell")):
+    for index, node in enumerate(() if numa is None else numa.findall("cell")):
         cpus = _id_list(node, "cpus")
         if cpus and max(parse_id_list(cpus)) >= maximum:
             raise broken(f"cpus of <cell> is {cpus}, but the maximum of vCPUs is {maximum}")
