@@ -37,8 +37,6 @@ from hvsvc.errors import (
 
 #: libvirt's own bound for the handshake before each command
 _HANDSHAKE_S = 5
-#: the command itself, and the two questions after a refusal
-_MOST_COMMANDS = 3
 _INTERNAL_ERROR, _AGENT_COMMAND_FAILED = 1, 113
 #: codes that mean silence: AGENT_UNRESPONSIVE, AGENT_UNSYNCED, AGENT_COMMAND_TIMEOUT
 _SILENT_CODES = frozenset({86, 97, 112})
@@ -124,7 +122,7 @@ class GuestAgent:
             return await self._link.call(
                 ask,
                 f"ask the agent of domain {uuid} for {command}",
-                timeout_s=_MOST_COMMANDS * (self._timeout_s + _HANDSHAKE_S) + 1,
+                timeout_s=self._timeout_s + _HANDSHAKE_S + 1,
                 refusal=Reason.AGENT_REFUSED,
                 domain=uuid,
             )
