@@ -64,6 +64,9 @@ class StepRecord:
     end_time_s: float | None = None
     #: what was read back, in words
     evidence: str = ""
+    #: what it writes or sets, as in `Step`: the intent that a recovery after a crash needs
+    xml: str | None = None
+    value: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,9 @@ EXECUTORS: Mapping[StepKind, Executor] = {
 
 def planned(steps: tuple[Step, ...]) -> tuple[StepRecord, ...]:
     """The records of steps not begun."""
-    return tuple(StepRecord(step.kind, step.effect, step.why) for step in steps)
+    return tuple(
+        StepRecord(step.kind, step.effect, step.why, xml=step.xml, value=step.value) for step in steps
+    )
 
 
 class Application:

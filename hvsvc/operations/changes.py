@@ -77,6 +77,8 @@ class Changes:
         self._locks.acquire(uuid, operation_id)
         started = False
         try:
+            if request_id and (earlier := await self._replay(uuid, target, request_id, caller)) is not None:
+                return earlier  # begun and ended while this call looked for it
             world = await self._tools.around.read_world(uuid, ask_guest=True)
             plan = _checked_plan(world, target, etag)
             record = OperationRecord(

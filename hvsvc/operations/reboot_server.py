@@ -34,8 +34,7 @@ async def reboot_server(tools: Tools, context: Context, before: DomainFacts) -> 
     for refusal in (*check_server(world), *check_reboot(world)):
         raise refusal
     assert servers is not None, "check_reboot refuses without a credential"
-    request_id = await servers.reboot_soft(context.uuid)
-    context.changed = context.rebooted = True
+    request_id = await _ask(servers, context)
     deadline = Deadline(tools.clock, tools.timeouts.reboot_timeout_s)
     result: str | None = None
     server: ServerFacts | None = None
@@ -54,6 +53,19 @@ async def reboot_server(tools: Tools, context: Context, before: DomainFacts) -> 
         if server.status == "ERROR" or await _is_up(tools, context.uuid, before):
             break
     _check_end(tools, before, result, server, unreachable, await _is_up(tools, context.uuid, before))
+
+
+async def _ask(servers: Servers, context: Context) -> str:
+    # from here on Nova may act, whatever becomes of the answer
+    context.changed = context.rebooted = True
+    try:
+        return await servers.reboot_soft(context.uuid)
+    except _MOMENTARY as err:
+        err.message = (
+            f"a soft reboot was asked for, and whether Nova took it is not known ({err.message}); read the server "
+            "in Nova and the domain before you repeat the request"
+        )
+        raise
 
 
 async def _progress(servers: Servers, uuid: str, request_id: str) -> tuple[str | None, ServerFacts]:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from hvsvc.domain.operation import OperationRecord
 from hvsvc.domain.outcome import Outcome
 from hvsvc.domain.steps import StepState
 from hvsvc.domain.target import Method, RebootMode, Target
@@ -188,3 +189,21 @@ async def test_without_a_nova_credential_a_nova_domain_is_not_rebooted(floor_of:
         await begin(floor, replace(RAISE, reboot=RebootMode.SOFT))
     assert refused.value.reason is Reason.NOVA_NOT_CONFIGURED
     assert floor.host.calls == []
+
+
+async def test_a_request_that_ended_while_its_repetition_looked_for_it_is_not_begun_again(
+    floor_of: FloorOf,
+) -> None:
+    floor = floor_of(host(nova=True))
+    read = floor.journal.read_by_request
+    first = await floor.run(RAISE, request_id=REQUEST)
+    looks = 0
+
+    async def late(caller: str, request_id: str, since_s: float) -> OperationRecord | None:
+        nonlocal looks
+        looks += 1
+        return None if looks == 1 else await read(caller, request_id, since_s)
+
+    floor.journal.read_by_request = late  # type: ignore[method-assign]
+    assert (await floor.run(RAISE, request_id=REQUEST)).id == first.id
+    assert len(floor.journal.records) == 1

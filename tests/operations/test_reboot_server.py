@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
+
 from hvsvc.domain.outcome import Outcome
 from hvsvc.errors import (
     DeadlineError,
@@ -63,3 +65,14 @@ async def test_a_server_locked_after_the_plan_is_not_rebooted(floor_of: FloorOf)
     error = await floor_of(fake).error(RAISE)
     assert error.reason is Reason.SERVER_LOCKED
     assert "reboot_soft" not in mutations(fake)
+
+
+@pytest.mark.parametrize("kind", [DeadlineError, UnavailableError])
+async def test_a_reboot_whose_answer_was_lost_may_have_happened(
+    floor_of: FloorOf, kind: type[DeadlineError | UnavailableError]
+) -> None:
+    fake = host(nova=True)
+    fake.errors["reboot_soft"] = kind(Reason.NOVA_UNAVAILABLE, "no answer")
+    error = await floor_of(fake).error(RAISE)
+    assert type(error) is kind
+    assert "whether Nova took it is not known" in error.message
