@@ -136,7 +136,8 @@ async def run(config: Config) -> None:
     async with AsyncExitStack() as stack:
         parts = await _assemble(config, stack)
         server = build_server(parts.use_cases, _interceptor(config, metrics), health, _server_limits(config))
-        _listen(server, config)
+        stack.push_async_callback(server.stop, None)
+        _listen(server, config, stack)
         _serve_metrics(config, metrics, stack)
         await server.start()
         _log.info("serving", version=_VERSION, unix=config.listen.unix, tcp=config.listen.tcp)
@@ -201,8 +202,7 @@ async def _assemble(config: Config, stack: AsyncExitStack) -> Parts:
 
     around = Surroundings(hypervisor, guest, servers, config.host_limits)
     reads = DomainReads(around)
-    tools = Tools(around, journal, clock, _timeouts(config))
-    changes = Changes(tools, reads, operations, DomainLocks())
+    changes = Changes(Tools(around, journal, clock, _timeouts(config)), reads, operations, DomainLocks())
     return Parts(hypervisor, servers, operations, UseCases(reads, changes, operations))
 
 
@@ -254,16 +254,19 @@ def _certificates(config: Config) -> Certificates | None:
         raise StartError(f"[tls]: {err}; give PEM files whose key belongs to the certificate") from err
 
 
-def _listen(server: grpc.aio.Server, config: Config) -> None:
+def _listen(server: grpc.aio.Server, config: Config, stack: AsyncExitStack) -> None:
     listen = config.listen
     listen_unix(server, Path(listen.unix), listen.unix_mode, listen.unix_group)
+    # gRPC removes the socket of a server that has served, not of one that never started.
+    stack.callback(Path(listen.unix).unlink, missing_ok=True)
     certificates = _certificates(config)
     if listen.tcp is not None and certificates is not None:
         port = listen_tls(server, listen.tcp, certificates.credentials())
         _log.info("listening", tcp=listen.tcp, port=port)
     if listen.insecure_loopback_tcp is not None:
-        role = Role[config.access.insecure_loopback_role.upper()]
-        listen_plaintext(server, listen.insecure_loopback_tcp, role)
+        listen_plaintext(
+            server, listen.insecure_loopback_tcp, Role[config.access.insecure_loopback_role.upper()]
+        )
 
 
 def _serve_metrics(config: Config, metrics: Metrics, stack: AsyncExitStack) -> None:
@@ -293,7 +296,3 @@ async def _load_nova(servers: LaterServers | None) -> None:
         await asyncio.to_thread(loaded.check)
     except HvsvcError as err:
         _log.error("nova_not_usable", reason=err.reason.value, error=err.message)
-
-
-if __name__ == "__main__":
-    main()

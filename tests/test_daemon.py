@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -177,6 +178,18 @@ def test_mutual_tls_and_metrics_as_configured(tmp_path: Path) -> None:
             in text
         )
         assert process.stop() == 0
+
+
+def test_a_start_that_fails_leaves_no_socket_behind() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        with DaemonProcess(TEST_DRIVER, listen=f'insecure_loopback_tcp = "{address}"') as process:
+            assert process.spawn().wait(30) == 1
+            assert f"cannot listen on {address}" in process.event("cannot_start")["error"]
+            assert "Traceback" not in process.read_log()
+            assert not process.socket.exists()
 
 
 def test_plaintext_only_with_its_warning() -> None:

@@ -32,6 +32,7 @@ _Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 #: unary, but as long as a stream
 _WAIT: Final = "/google.longrunning.Operations/WaitOperation"
 _LOGGED_NAME_CHARS: Final = 300
+_QUIET_CODES: Final = (grpc.StatusCode.OK, grpc.StatusCode.CANCELLED)
 
 _log = structlog.stdlib.get_logger("hvsvc.rpc")
 
@@ -144,7 +145,6 @@ class _Call:
         self.caller: Caller | None = None
         self.reply: Any = None
         self._method = method
-        self._level = logging.DEBUG if NEEDED.get(method) is Role.NONE else logging.INFO
         self._long = long
         self._reason: Reason | None = None
         self._started_s = time.monotonic()
@@ -185,7 +185,8 @@ class _Call:
         return internal(error_id)
 
     def log(self) -> None:
-        """The access log's line."""
+        """The access log's line: every change and every refusal; reads that went well only for debugging."""
+        quiet = NEEDED.get(self._method, Role.ADMIN) < Role.ADMIN and self.code in _QUIET_CODES
         fields: dict[str, object] = {"method": self._method, "code": self.code.name, **self._named()}
         if self.caller is not None:
             fields["caller"] = self.caller.identity
@@ -193,7 +194,9 @@ class _Call:
             fields["reason"] = self._reason.value
         if isinstance(self.reply, Operation):
             fields["operation"] = self.reply.name
-        _log.log(self._level, "rpc", took_ms=round(self.took_s * 1000, 2), **fields)
+        _log.log(
+            logging.DEBUG if quiet else logging.INFO, "rpc", took_ms=round(self.took_s * 1000, 2), **fields
+        )
 
     def _named(self) -> dict[str, str]:
         if not self._subject:

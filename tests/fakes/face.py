@@ -34,8 +34,23 @@ from tests.fakes.use_cases import FakeChanges, FakeOperations, FakeReads
 
 TARGET = Target(Method.SCALE_DOMAIN, vcpus=4)
 STEPS = (
-    StepRecord(StepKind.SET_MEMORY_LIVE, Effect.LIVE, "memory first", StepState.DONE, 100.0, 101.5, "1 GiB"),
-    StepRecord(StepKind.SET_VCPUS_LIVE, Effect.LIVE, "2 vCPUs more", StepState.FAILED, 101.5, 102.25),
+    StepRecord(
+        StepKind.SET_MEMORY_LIVE,
+        Effect.LIVE,
+        "memory first",
+        state=StepState.DONE,
+        start_time_s=100.0,
+        end_time_s=101.5,
+        evidence="1 GiB",
+    ),
+    StepRecord(
+        StepKind.SET_VCPUS_LIVE,
+        Effect.LIVE,
+        "2 vCPUs more",
+        state=StepState.FAILED,
+        start_time_s=101.5,
+        end_time_s=102.25,
+    ),
     StepRecord(StepKind.ONLINE_GUEST_CPUS, Effect.LIVE, "online them"),
 )
 

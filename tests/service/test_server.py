@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from google.longrunning import operations_pb2
 from google.protobuf.descriptor import ServiceDescriptor
 from grpc_health.v1 import health_pb2
+from grpc_health.v1.health_pb2_grpc import HealthStub
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from hvsvc.service.access import NEEDED
@@ -73,6 +75,19 @@ async def test_server_reflection_info_lists_what_is_served(tmp_path: Path) -> No
         service.full_name for service, _ in SERVICES
     }
     assert found.file_descriptor_response.file_descriptor_proto
+
+
+async def test_garbage_on_the_socket_harms_nobody_else(tmp_path: Path) -> None:
+    preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+    async with unix_face(tmp_path) as face, grpc.aio.insecure_channel(face.target) as channel:
+        health = HealthStub(channel)
+        for junk in (b"\x00" * 5000, b"GET / HTTP/1.1\r\n\r\n", preface + b"\xff" * 5000, preface):
+            reader, writer = await asyncio.open_unix_connection(tmp_path / "hvsvc.sock")
+            writer.write(junk)
+            writer.write_eof()
+            await asyncio.wait_for(reader.read(), 20)
+            writer.close()
+            assert (await health.Check(health_pb2.HealthCheckRequest(), timeout=5)).status
 
 
 @pytest.mark.parametrize(("service", "method", "module"), RPCS)
