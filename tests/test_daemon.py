@@ -32,6 +32,7 @@ from tests.fakes.certificates import Authority, write_files
 from tests.private_libvirtd import PrivateLibvirtd
 from tests.qemu_embed import EmbedRoot
 
+HVSVC = (sys.executable, "-c", "from hvsvc.daemon import main; main()")
 TEST_DRIVER = "test:///default"
 SERVING, NOT_SERVING = 1, 2
 
@@ -45,7 +46,7 @@ def daemon() -> Iterator[DaemonProcess]:
 
 def hvsvc(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "hvsvc.daemon", *map(str, arguments)],
+        [*HVSVC, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=False,
@@ -227,7 +228,7 @@ def test_an_unknown_cloud_is_said_after_the_start(tmp_path: Path) -> None:
         assert process.event("nova_not_usable")["reason"] == "NOVA_NOT_CONFIGURED"
         assert process.stop() == 0
         done = subprocess.run(
-            [sys.executable, "-m", "hvsvc.daemon", "check", "--config", process.config],
+            [*HVSVC, "check", "--config", process.config],
             env={**os.environ, **environ},
             capture_output=True,
             text=True,
