@@ -9,7 +9,7 @@ from hvsvc.domain.definition import Definition
 from hvsvc.domain.edit_definition import Edit, edit_definition
 from hvsvc.domain.limits import MIB_KIB, round_to_mib, same_at_start
 from hvsvc.domain.memory import format_kib
-from hvsvc.domain.obstacles import check_editable
+from hvsvc.domain.obstacles import check_editable, find_tied_resources
 from hvsvc.domain.outcome import Note
 from hvsvc.domain.read_definition import parse_definition
 from hvsvc.domain.steps import Effect, Part, Step, StepKind
@@ -77,7 +77,8 @@ def _define(
     *,
     edit: Edit,
 ) -> tuple[Part, Stored]:
-    blockers = (*check_editable(world.domain), *blockers)
+    # what is tied is refused as such, not by an edit that fails on it
+    blockers = (*check_editable(world.domain), *find_tied_resources(stored.definition), *blockers)
     xml = None
     if not blockers:
         try:

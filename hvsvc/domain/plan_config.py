@@ -9,7 +9,7 @@ from hvsvc.domain.definition import Definition
 from hvsvc.domain.edit_definition import edit_definition
 from hvsvc.domain.limits import round_to_mib, same_at_start
 from hvsvc.domain.memory import format_kib
-from hvsvc.domain.obstacles import check_editable
+from hvsvc.domain.obstacles import check_editable, find_tied_resources
 from hvsvc.domain.plan_ceiling import Stored
 from hvsvc.domain.steps import Effect, Part, Step, StepKind
 from hvsvc.domain.target import Target
@@ -32,6 +32,7 @@ def plan_stored_current(world: World, target: Target, stored: Stored | None, *, 
         if planned.edit is None:
             return Part(blockers=tuple(blockers))
         blockers += check_editable(world.domain)
+        blockers += find_tied_resources(stored.definition)
     xml = None
     if planned is not None and planned.edit is not None and not blockers:
         try:
