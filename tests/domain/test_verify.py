@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hvsvc.domain.facts import Balloon, DomainFacts, DomainState
+from hvsvc.domain.facts import Balloon, DomainFacts, DomainState, GuestCpu, GuestCpus
 from hvsvc.domain.outcome import Outcome
 from hvsvc.domain.target import Affect, Method, RebootMode, Target
 from hvsvc.domain.topology import Topology, TopologyMode, TopologyPolicy
@@ -262,15 +262,11 @@ def test_cpu_04_cpus_the_guest_could_not_bring_online_are_partial_with_their_ids
 
 
 def test_cpu_12_a_guest_that_brings_cpus_up_itself_is_complete() -> None:
-    from hvsvc.domain.facts import GuestCpu, GuestCpus
-
     fixed = GuestCpus(tuple(GuestCpu(number, True, False) for number in range(8)))
     assert outcome(facts(PLAIN, guest=fixed), GROW_VCPUS) == (Outcome.COMPLETE, [])
 
 
 def test_cpu_15_ids_of_the_guest_need_not_be_contiguous() -> None:
-    from hvsvc.domain.facts import GuestCpu, GuestCpus
-
     odd = GuestCpus(tuple(GuestCpu(number, True, None) for number in (0, 1, 7, 9, 11, 64, 65, 66)))
     assert outcome(facts(PLAIN, guest=odd), GROW_VCPUS) == (Outcome.COMPLETE, [])
 
