@@ -63,8 +63,9 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 async def hang(link: Link, hanging: Hanging, domain: str) -> None:
+    await link.call(id, "ask")  # a connection is open: the deadline is that of the call
     with pytest.raises(DeadlineError) as caught:
-        await link.call(hanging, "ask", timeout_s=0.1, domain=domain)
+        await link.call(hanging, "ask", timeout_s=0.2, domain=domain)
     assert caught.value.reason is Reason.CALL_TIMED_OUT
 
 
@@ -130,6 +131,7 @@ async def test_whoever_waits_for_a_place_of_a_connection_that_is_left_gets_one_o
     hanging: Hanging,
 ) -> None:
     async with opened(LibvirtSettings(uri="test:///default", calls_in_flight=1)) as link:
+        await link.call(id, "ask")
         stuck = asyncio.create_task(hang(link, hanging, "stuck"))
         await until(lambda: hanging.entered == 1)
         waiting = [asyncio.create_task(link.call(read_thread, "ask", domain=f"d{n}")) for n in range(3)]
@@ -152,8 +154,9 @@ async def test_a_caller_that_gives_up_leaves_the_turn_to_the_call(hanging: Hangi
 
 async def test_grace_prolongs_a_deadline_once(hanging: Hanging) -> None:
     async with opened() as link:
-        call = asyncio.create_task(link.call(hanging, "ask", timeout_s=0.05, grace=lambda: 20))
-        await asyncio.sleep(0.2)
+        await link.call(id, "ask")
+        call = asyncio.create_task(link.call(hanging, "ask", timeout_s=0.1, grace=lambda: 20))
+        await asyncio.sleep(0.4)
         assert not call.done()
         hanging.let_go()
         assert await call == "came back"
