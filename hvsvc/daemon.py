@@ -210,10 +210,13 @@ def _libvirt_settings(config: Config) -> LibvirtSettings:
     return LibvirtSettings(
         uri=config.libvirt.uri,
         call_timeout_s=config.libvirt.call_timeout_s,
+        statistics_timeout_s=config.libvirt.statistics_timeout_s,
         start_timeout_s=config.reboot.start_timeout_s,
         agent_timeout_s=config.guest.agent_timeout_s,
         calls_in_flight=config.libvirt.calls_in_flight,
+        max_connections=config.libvirt.max_connections,
         keepalive_interval_s=config.libvirt.keepalive_interval_s,
+        keepalive_count=config.libvirt.keepalive_count,
         event_backlog=config.limits.watch_queue,
     )
 
@@ -225,9 +228,12 @@ def _timeouts(config: Config) -> Timeouts:
         shutdown_timeout_s=config.reboot.shutdown_timeout_s,
         start_timeout_s=config.reboot.start_timeout_s,
         guest_boot_timeout_s=config.guest.boot_timeout_s,
+        guest_ready_timeout_s=config.guest.ready_timeout_s,
+        guest_report_timeout_s=config.guest.report_timeout_s,
         cpu_online_timeout_s=config.guest.cpu_online_timeout_s,
         balloon_timeout_s=config.guest.balloon_timeout_s,
         poll_interval_s=config.guest.poll_interval_s,
+        nova_poll_interval_s=config.nova.poll_interval_s if config.nova else defaults.nova_poll_interval_s,
     )
 
 

@@ -152,6 +152,17 @@ class SqliteJournal:
 
         await self._use(write)
 
+    async def read_kept_definition(self, uuid: str) -> str | None:
+        """The definition kept last for this domain; None where none was."""
+
+        def read(database: sqlite3.Connection) -> str | None:
+            found = database.execute(
+                "SELECT xml FROM definitions WHERE uuid = ? ORDER BY time_s DESC, rowid DESC LIMIT 1", (uuid,)
+            ).fetchone()
+            return None if found is None else str(found[0])
+
+        return await self._use(read)
+
     async def read(self, operation_id: str) -> OperationRecord | None:
         """Reads one operation."""
         return next(iter(await self._read("WHERE id = ?", operation_id)), None)
@@ -183,14 +194,6 @@ class SqliteJournal:
             values.extend(before)
         where = f"WHERE {' AND '.join(wanted)} " if wanted else ""
         return await self._read(f"{where}ORDER BY create_time_s DESC, id DESC LIMIT ?", *values, limit)
-
-    async def read_unfinished(self) -> Sequence[OperationRecord]:
-        """Operations that had not ended, oldest first: right after `open`, those of a daemon that died.
-
-        A step in them that is RUNNING was begun and may have been done or not; a step
-        that is PENDING was not begun.
-        """
-        return await self._read("WHERE end_time_s IS NULL ORDER BY create_time_s, id")
 
     async def delete(self, operation_id: str) -> bool:
         """Forgets an operation that has ended; False where there was none. Its definition is kept."""

@@ -184,8 +184,8 @@ class Limits(Section):
     )
     max_operations: int = _whole(16, 1, 1000, "operations that run at once; one more is refused")
     max_rpcs: int = _whole(1000, 1, 100_000, "calls and streams served at once; one more is refused")
-    page_size: int = _whole(100, 1, 10_000, "entries of a list's page where the caller does not say")
-    max_page_size: int = _whole(1000, 1, 10_000, "most entries of a list's page, whatever the caller says")
+    page_size: int = _whole(100, 1, 500, "entries of a list's page where the caller does not say")
+    max_page_size: int = _whole(500, 1, 500, "most entries of a list's page, whatever the caller says")
     watch_queue: int = _whole(
         1024, 16, 1_000_000, "events kept for a reader that lags; one more ends its stream"
     )

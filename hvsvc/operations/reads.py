@@ -44,18 +44,19 @@ class DomainReads:
         self._agents = asyncio.Semaphore(max_agent_calls)
 
     async def resolve(self, name: str) -> str:
-        """Finds the uuid of the one domain a caller means.
+        """Finds the uuid of the one domain a caller means; `domains/{uuid}` is taken as it is.
 
         :param name: `domains/{uuid}`, a uuid, a libvirt name or a Nova server name.
         :raises NotFoundError: DOMAIN_NOT_FOUND.
         :raises InvalidArgumentError: AMBIGUOUS_NAME, with the candidates.
         """
         wanted = name.removeprefix(_PREFIX)
-        found = await self._around.hypervisor.find_uuids(
-            wanted.lower() if _UUID.fullmatch(wanted.lower()) else wanted
-        )
-        if name.startswith(_PREFIX):
-            found = [pair for pair in found if pair[0] == wanted.lower()]
+        is_uuid = _UUID.fullmatch(wanted.lower()) is not None
+        found: Sequence[tuple[str, str]] = []
+        if not name.startswith(_PREFIX):
+            found = await self._around.hypervisor.find_uuids(wanted.lower() if is_uuid else wanted)
+        elif is_uuid:
+            return wanted.lower()  # this is which one is meant; whoever reads it learns whether it is there
         if not found:
             raise NotFoundError(
                 Reason.DOMAIN_NOT_FOUND,
@@ -103,8 +104,8 @@ class DomainReads:
         :raises UnavailableError: when the connection to libvirt is lost.
         :raises ExhaustedError: when the reader is too slow.
         """
-        wanted = {await self.resolve(name) for name in names}
         hypervisor = self._around.hypervisor
+        wanted = {(await hypervisor.read_domain(await self.resolve(name))).uuid for name in names}
         async with hypervisor.events() as events:
             for facts in await hypervisor.read_domains():
                 if not wanted or facts.uuid in wanted:

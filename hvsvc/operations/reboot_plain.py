@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+
 from hvsvc.domain.facts import DomainFacts, DomainState
 from hvsvc.domain.obstacles import check_reboot
-from hvsvc.errors import FailedPreconditionError, HvsvcError, Reason
+from hvsvc.errors import DeadlineError, FailedPreconditionError, HvsvcError, Reason
 from hvsvc.operations.context import Context, Deadline, Tools
 
 
@@ -23,9 +26,8 @@ async def reboot_plain(tools: Tools, context: Context, before: DomainFacts) -> N
         raise refusal
     live = before.live
     assert live is not None, "check_reboot demands a running domain"
-    await tools.hypervisor.shut_down(context.uuid, agent=bool(live.agent_connected))
-    context.changed = True
-    stopped = await _wait(tools, context.uuid, before, tools.timeouts.shutdown_timeout_s)
+    context.changed = True  # from here on the guest may go down, whatever becomes of the answer
+    stopped = await _shut_down(tools, before, agent=bool(live.agent_connected))
     if not _stopped(stopped, before):
         raise FailedPreconditionError(
             Reason.SHUTDOWN_IGNORED,
@@ -41,7 +43,38 @@ async def reboot_plain(tools: Tools, context: Context, before: DomainFacts) -> N
         await tools.hypervisor.start(context.uuid)
     except HvsvcError as err:
         await _restore(tools, context, before, err)
-    await _wait(tools, context.uuid, before, tools.timeouts.start_timeout_s, until_running=True)
+    await _wait(
+        tools,
+        context.uuid,
+        tools.timeouts.start_timeout_s,
+        lambda domain: domain.running and domain.id != before.id,
+    )
+
+
+async def _shut_down(tools: Tools, before: DomainFacts, *, agent: bool) -> DomainFacts:
+    """Asks the guest to shut down and waits, also while the asking itself does not return.
+
+    libvirt waits 60 s for an agent that was told to shut down and does nothing.
+    """
+    asking = asyncio.create_task(tools.hypervisor.shut_down(before.uuid, agent=agent))
+    try:
+        return await _wait(
+            tools,
+            before.uuid,
+            tools.timeouts.shutdown_timeout_s,
+            lambda domain: _check_asked(asking) or _stopped(domain, before),
+        )
+    finally:
+        asking.cancel()
+        await asyncio.gather(asking, return_exceptions=True)
+
+
+def _check_asked(asking: asyncio.Task[None]) -> bool:
+    """Raises what libvirt answered; no answer in time says nothing: the domain itself shows whether it stops."""
+    error = asking.exception() if asking.done() else None
+    if error is not None and not isinstance(error, DeadlineError):
+        raise error
+    return False
 
 
 def _stopped(domain: DomainFacts, before: DomainFacts) -> bool:
@@ -49,13 +82,12 @@ def _stopped(domain: DomainFacts, before: DomainFacts) -> bool:
 
 
 async def _wait(
-    tools: Tools, uuid: str, before: DomainFacts, timeout_s: float, *, until_running: bool = False
+    tools: Tools, uuid: str, timeout_s: float, reached: Callable[[DomainFacts], bool]
 ) -> DomainFacts:
     deadline = Deadline(tools.clock, timeout_s)
     while True:
         domain = await tools.hypervisor.read_domain(uuid)
-        reached = (domain.running and domain.id != before.id) if until_running else _stopped(domain, before)
-        if reached or deadline.over:
+        if reached(domain) or deadline.over:
             return domain
         await tools.clock.sleep(tools.timeouts.poll_interval_s)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hvsvc.domain.check_live import memory_reached
+from hvsvc.domain.check_live import has_balloon, memory_reached
 from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.plan_live import boot_seen
 from hvsvc.domain.steps import Step
@@ -62,7 +62,7 @@ def _up_without_agent(domain: DomainFacts) -> bool:
 
 
 def _no_balloon(domain: DomainFacts) -> bool:
-    return domain.live is not None and domain.live.balloon_model == "none"
+    return domain.live is not None and not has_balloon(domain.live)
 
 
 def _balloon_settled(domain: DomainFacts) -> bool:

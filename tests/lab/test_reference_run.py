@@ -17,8 +17,8 @@ MIB_KIB = 1024
 @pytest.fixture(scope="module")
 def hvsvc(lab: Lab) -> Iterator[HvsvcProcess]:
     """The daemon on the lab's libvirt, with the administrator's credential."""
-    env = {"OS_CLIENT_CONFIG_FILE": str(lab.clouds_yaml)}
-    with HvsvcProcess(lab.libvirt_uri, cloud="lab-admin", env=env) as daemon:
+    environ = {"OS_CLIENT_CONFIG_FILE": str(lab.clouds_yaml)}
+    with HvsvcProcess(lab.libvirt_uri, '[nova]\ncloud = "lab-admin"', environ=environ) as daemon:
         yield daemon
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from hvsvc.domain.outcome import Outcome
 from hvsvc.domain.target import Method, RebootMode, Target
 from hvsvc.errors import (
+    DeadlineError,
     FailedPreconditionError,
     Reason,
 )
@@ -54,3 +55,27 @@ async def test_a_pending_definition_of_an_earlier_operation_is_taken_back_too(fl
     error = await floor.error(Target(Method.REBOOT_DOMAIN))
     assert error.metadata == {"restored": "true"}
     assert fake.config_xml == before
+
+
+async def test_an_agent_that_never_answers_the_shutdown_does_not_end_the_wait_for_it(
+    floor_of: FloorOf,
+) -> None:
+    fake = host()
+
+    async def no_answer(uuid: str, *, agent: bool) -> None:
+        fake.calls.append(("shut_down", agent))
+        fake.clock.at(30, fake._stop)
+        await fake.clock.sleep(0)
+        raise DeadlineError(Reason.CALL_TIMED_OUT, "no answer in 40 s")
+
+    fake.shut_down = no_answer  # type: ignore[method-assign]
+    assert (await floor_of(fake).result(RAISE)).outcome is Outcome.COMPLETE
+
+
+async def test_a_shutdown_that_libvirt_refuses_ends_the_wait(floor_of: FloorOf) -> None:
+    fake = host()
+    fake.errors["shut_down"] = FailedPreconditionError(Reason.HYPERVISOR_REFUSED, "libvirt says no")
+    record = await floor_of(fake).run(RAISE)
+    assert record.error is fake.errors["shut_down"]
+    assert record.now is not None
+    assert record.now.running
