@@ -116,7 +116,9 @@ class LibvirtDomains:
         )
         for name, error in errors:
             _logger.warning("a domain cannot be read", extra={"libvirt_name": name, "error": str(error)})
-        return sorted(await asyncio.gather(*map(self._with_balloon, facts)), key=lambda one: one.uuid)
+        off = [one for one in facts if one.live is None]
+        running = await asyncio.gather(*(self._with_balloon(one) for one in facts if one.live is not None))
+        return sorted([*off, *running], key=lambda one: one.uuid)
 
     async def find_uuids(self, name: str) -> Sequence[tuple[str, str]]:
         """Finds domains by uuid, libvirt name or Nova server name.
@@ -245,7 +247,7 @@ class LibvirtDomains:
             return facts  # it stopped meanwhile
 
     async def _with_balloon(self, facts: DomainFacts) -> DomainFacts:
-        if facts.live is None or self._reads.hangs(facts.uuid):
+        if self._reads.hangs(facts.uuid):
             return facts
         try:
             return replace(facts, balloon=await self.read_balloon(facts.uuid))

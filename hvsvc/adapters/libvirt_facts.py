@@ -40,6 +40,16 @@ class ReadXml:
     etag: str
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """What lists of all domains already told of one."""
+
+    off: bool
+    persistent: bool
+    autostart: bool
+    managed_save: bool
+
+
 class XmlReader:
     """Reads definitions, and remembers what the same text said before.
 
@@ -87,53 +97,54 @@ def read_facts(
     domain: libvirt.virDomain,
     reader: XmlReader,
     security_model: tuple[str, str],
-    *,
-    autostart: bool | None = None,
-    managed_save: bool | None = None,
+    listed: Listed | None = None,
 ) -> DomainFacts:
     """Reads all of a domain that needs no answer of QEMU, so that it cannot hang with it (case GA-07).
 
-    `autostart` and `managed_save` save a call each where they are known. The balloon's
-    statistics are left out. State and definitions belong together: where the domain
-    started or stopped in between, all is read again.
+    `listed` saves the calls whose answers are known. The balloon's statistics are left
+    out. State and definitions belong together: where the domain started or stopped in
+    between, all is read again.
 
     :raises AbortedError: DOMAIN_BUSY when it starts and stops too fast to be read.
     """
     for _ in range(_MOST_TRIES):
-        number, maximum_memory_kib, used_memory_kib, _, cpu_time_ns = domain.info()
-        state = _STATES.get(number, DomainState.NO_STATE)
-        xml = domain.XMLDesc(0)
+        info = None if listed is not None and listed.off else domain.info()
+        state = DomainState.SHUT_OFF if info is None else _STATES.get(info[0], DomainState.NO_STATE)
+        # With its secrets: of a domain that is off, this is the stored definition.
+        xml = domain.XMLDesc(libvirt.VIR_DOMAIN_XML_SECURE)
         current = reader.read(xml)
         active = current.id is not None
         # A crashed domain may be preserved, and so be active.
         if state is DomainState.CRASHED or active == (state is not DomainState.SHUT_OFF):
             break
+        listed = None
     else:
         raise AbortedError(
             Reason.DOMAIN_BUSY,
             f"Domain {domain.name()} starts and stops while it is read: retry when it is done.",
         )
-    persistent = bool(domain.isPersistent())
-    config_xml = domain.XMLDesc(CONFIG_XML) if persistent else None
+    persistent = not active or bool(domain.isPersistent() if listed is None else listed.persistent)
+    config_xml = xml if not active else domain.XMLDesc(CONFIG_XML) if persistent else None
     config = reader.read(config_xml) if config_xml is not None else None
     model, doi = security_model
     label, enforcing = _read_label(domain) if active and model else (None, None)
+    definition = current.definition
     return DomainFacts(
-        uuid=current.definition.uuid,
-        libvirt_name=current.definition.name,
+        uuid=definition.uuid,
+        libvirt_name=definition.name,
         id=current.id,
         state=state,
-        os_type=current.definition.os_type,
-        cpu_time_ns=int(cpu_time_ns) if active else None,
+        os_type=definition.os_type,
+        cpu_time_ns=int(info[4]) if active and info is not None else None,
         persistent=persistent,
-        autostart=persistent and bool(domain.autostart() if autostart is None else autostart),
+        autostart=persistent and bool(domain.autostart() if listed is None else listed.autostart),
         managed_save=persistent
-        and bool(domain.hasManagedSaveImage(0) if managed_save is None else managed_save),
+        and bool(domain.hasManagedSaveImage(0) if listed is None else listed.managed_save),
         security=Security(model, doi, label, enforcing),
-        maximum_memory_kib=int(maximum_memory_kib),
-        used_memory_kib=int(used_memory_kib),
+        maximum_memory_kib=definition.memory_kib if info is None else int(info[1]),
+        used_memory_kib=definition.current_memory_kib if info is None else int(info[2]),
         config=None if config is None else config.definition,
-        live=current.definition if active else None,
+        live=definition if active else None,
         config_xml=config_xml,
         etag="" if config is None else config.etag,
         balloon=Balloon(),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libvirt
 
-from hvsvc.adapters.libvirt_facts import CONFIG_XML, XmlReader, read_facts
+from hvsvc.adapters.libvirt_facts import CONFIG_XML, Listed, XmlReader, read_facts
 from hvsvc.domain.facts import DomainFacts
 from hvsvc.errors import HvsvcError
 
@@ -14,26 +14,22 @@ def read_all(
 ) -> tuple[list[DomainFacts], list[tuple[str, HvsvcError]]]:
     """Every domain's facts without the balloon, and the names of those that cannot be read, with why.
 
-    Autostart and managed save come from three lists instead of two calls a domain. A
-    domain that went away meanwhile is left out.
+    States, persistence, autostart and managed save come from a few lists instead of some
+    calls a domain, so a domain that is off costs one call. One that went away meanwhile
+    is left out.
     """
     domains = connection.listAllDomains(0)
+    off = _list_uuids(connection, libvirt.VIR_CONNECT_LIST_DOMAINS_SHUTOFF)
+    persistent = _list_uuids(connection, libvirt.VIR_CONNECT_LIST_DOMAINS_PERSISTENT)
     autostart = _list_uuids(connection, libvirt.VIR_CONNECT_LIST_DOMAINS_AUTOSTART)
     managed_save = _list_uuids(connection, libvirt.VIR_CONNECT_LIST_DOMAINS_MANAGEDSAVE)
     facts: list[DomainFacts] = []
     errors: list[tuple[str, HvsvcError]] = []
     for domain in domains:
         uuid = domain.UUIDString()
+        listed = Listed(uuid in off, uuid in persistent, uuid in autostart, uuid in managed_save)
         try:
-            facts.append(
-                read_facts(
-                    domain,
-                    reader,
-                    security_model,
-                    autostart=uuid in autostart,
-                    managed_save=uuid in managed_save,
-                )
-            )
+            facts.append(read_facts(domain, reader, security_model, listed))
         except libvirt.libvirtError as err:
             if err.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
                 raise
