@@ -6,6 +6,7 @@ The embedded QEMU driver of ROOT can be open in one process at a time. QEMU itse
 started it, and the next process that opens ROOT, here the hvsvc daemon, finds the running domain again.
 """
 
+import signal
 import sys
 from pathlib import Path
 
@@ -31,6 +32,7 @@ def stop(root: Path) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # run.sh says what Ctrl-C means and clears up
     if sys.argv[1] == "start":
         start(Path(sys.argv[2]), Path(sys.argv[3]))
     else:

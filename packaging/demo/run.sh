@@ -18,7 +18,11 @@ clean_up() {
     kill "$daemon" 2>/dev/null || true
     wait "$daemon" 2>/dev/null || true
   fi
-  [[ $status == 0 || ! -s $dir/hvsvc.log ]] || { echo "--- the end of the daemon's log:"; tail -n 20 "$dir/hvsvc.log"; } >&2
+  case $status in
+    0) ;;
+    130 | 143) echo "demo: interrupted, clearing up" ;;
+    *) [[ ! -s $dir/hvsvc.log ]] || { echo "--- the end of the daemon's log:"; tail -n 20 "$dir/hvsvc.log"; } ;;
+  esac >&2
   python packaging/demo/guest.py stop "$dir/libvirt" || true
   rm -rf "$dir"
 }
@@ -61,7 +65,7 @@ run hvctl dominfo web-1
 run hvctl vcpucount web-1
 
 say "What would it take to run 8 vCPUs and 1 GiB?"
-run hvctl plan web-1 --vcpus 8 --memory 1GiB
+run hvctl plan web-1 --vcpus 8 --memory 1GiB --reboot soft
 
 say "Raise the ceiling: one edit, one reboot, and the new maximum read back from the running domain"
 run hvctl raise web-1 --max-vcpus 8 --max-memory 1GiB --reboot soft
