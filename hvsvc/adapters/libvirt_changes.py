@@ -48,7 +48,7 @@ def define(
 
 def set_vcpus_live(connection: libvirt.virConnect, uuid: str, vcpus: int) -> None:
     """Plugs vCPUs up to `vcpus`; libvirt plugs one at a time, so a part may stay after an error (case CPU-07)."""
-    domain = _look_up_running(connection, uuid)
+    domain = look_up_running(connection, uuid)
     ceiling = domain.vcpusFlags(libvirt.VIR_DOMAIN_AFFECT_LIVE | libvirt.VIR_DOMAIN_VCPU_MAXIMUM)
     current = domain.vcpusFlags(libvirt.VIR_DOMAIN_AFFECT_LIVE)
     values = {"requested": vcpus, "current": current, "ceiling": ceiling}
@@ -72,7 +72,7 @@ def set_vcpus_live(connection: libvirt.virConnect, uuid: str, vcpus: int) -> Non
 
 def set_memory_live(connection: libvirt.virConnect, reader: XmlReader, uuid: str, memory_kib: int) -> None:
     """Sets the balloon's target; whether the guest follows is another matter (case MEM-01)."""
-    domain = _look_up_running(connection, uuid)
+    domain = look_up_running(connection, uuid)
     ceiling_kib = domain.maxMemory()
     if memory_kib > ceiling_kib:
         raise FailedPreconditionError(
@@ -90,7 +90,7 @@ def set_memory_live(connection: libvirt.virConnect, reader: XmlReader, uuid: str
 
 def shut_down(connection: libvirt.virConnect, reader: XmlReader, uuid: str, *, agent: bool) -> None:
     """Asks the guest to shut down; returns when it was asked, not when it is off (case RB-04)."""
-    domain = _look_up_running(connection, uuid)
+    domain = look_up_running(connection, uuid)
     if agent:
         require_agent(reader.read(domain.XMLDesc(0)).definition)
     domain.shutdownFlags(
@@ -103,7 +103,11 @@ def start(connection: libvirt.virConnect, uuid: str) -> None:
     connection.lookupByUUIDString(uuid).create()
 
 
-def _look_up_running(connection: libvirt.virConnect, uuid: str) -> libvirt.virDomain:
+def look_up_running(connection: libvirt.virConnect, uuid: str) -> libvirt.virDomain:
+    """The domain, if it runs.
+
+    :raises FailedPreconditionError: DOMAIN_NOT_RUNNING.
+    """
     domain = connection.lookupByUUIDString(uuid)
     if not domain.isActive():
         raise FailedPreconditionError(

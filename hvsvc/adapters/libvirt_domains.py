@@ -142,13 +142,13 @@ class LibvirtDomains:
     async def read_balloon(self, uuid: str) -> Balloon:
         """Reads the balloon's statistics.
 
+        :raises FailedPreconditionError: DOMAIN_NOT_RUNNING.
         :raises DeadlineError: CALL_TIMED_OUT while QEMU does not answer.
         """
         return await self._reads.call(
-            lambda connection: read_balloon(connection.lookupByUUIDString(uuid)),
+            lambda connection: read_balloon(changes.look_up_running(connection, uuid)),
             f"read the balloon of domain {uuid}",
             timeout_s=self._settings.statistics_timeout_s,
-            refusal=Reason.DOMAIN_NOT_RUNNING,
             domain=uuid,
         )
 

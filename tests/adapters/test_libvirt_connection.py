@@ -1,0 +1,93 @@
+"""One connection: opened, used, broken, closed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+
+import libvirt
+import pytest
+
+from hvsvc.adapters.libvirt_connection import Connection
+from hvsvc.adapters.libvirt_settings import LibvirtSettings
+from hvsvc.errors import Reason, UnavailableError
+from tests.private_libvirtd import PrivateLibvirtd
+from tests.qemu_embed import EmbedRoot
+
+
+def connect(uri: str, *, read_only: bool = False) -> Connection:
+    return Connection(LibvirtSettings(uri=uri), "test", read_only=read_only, prepare=None, on_closed=None)
+
+
+async def test_a_retired_connection_closes_after_its_last_call(private_libvirtd: PrivateLibvirtd) -> None:
+    connection = connect(private_libvirtd.uri)
+    await connection.wait_open()
+    await connection.slots.acquire()
+    go = threading.Event()
+    call = connection.run(lambda native: (go.wait(20), native.isAlive())[1], "ask", Reason.HYPERVISOR_REFUSED)
+    connection.retire()
+    assert not connection.finished
+    go.set()
+    assert await call == 1
+    assert connection.finished
+
+
+async def test_a_read_only_connection_cannot_change_anything(private_libvirtd: PrivateLibvirtd) -> None:
+    connection = connect(private_libvirtd.uri, read_only=True)
+    await connection.wait_open()
+    await connection.slots.acquire()
+    with pytest.raises(Exception, match="read only") as caught:
+        await connection.run(
+            lambda native: native.defineXML("<domain/>"), "define", Reason.DEFINITION_REFUSED
+        )
+    assert caught.value.reason is Reason.LIBVIRT_NOT_PERMITTED  # type: ignore[attr-defined]
+    connection.retire()
+
+
+async def test_a_connection_that_cannot_be_opened_is_dead(private_libvirtd: PrivateLibvirtd) -> None:
+    connection = connect(f"{private_libvirtd.uri}.none")
+    with pytest.raises(UnavailableError):
+        await connection.wait_open()
+    assert connection.dead
+    connection.retire()
+
+
+async def test_ga_07_a_libvirtd_that_does_not_answer_is_given_up_by_keepalive() -> None:
+    daemon = PrivateLibvirtd()
+    try:
+        daemon.start()
+        closed = asyncio.Event()
+        settings = LibvirtSettings(uri=daemon.uri, keepalive_interval_s=1, keepalive_count=1)
+        connection = Connection(settings, "test", read_only=False, prepare=None, on_closed=closed.set)
+        await connection.wait_open()
+        pid = int((daemon.path / "pid").read_text())
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            await connection.slots.acquire()
+            with pytest.raises(UnavailableError):
+                await connection.run(lambda native: native.getHostname(), "ask", Reason.HYPERVISOR_REFUSED)
+            await asyncio.wait_for(closed.wait(), 30)
+            assert connection.dead
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        connection.retire()
+    finally:
+        daemon.stop()
+
+
+async def test_the_embedded_driver_is_opened_once_however_many_ask(
+    embed_root: EmbedRoot, embed: libvirt.virConnect
+) -> None:
+    """libvirt has room for some twenty opens in the life of a process."""
+    for _ in range(40):
+        connections = [connect(embed_root.uri), connect(embed_root.uri, read_only=True)]
+        await asyncio.gather(*(connection.wait_open() for connection in connections))
+        for connection in connections:
+            connection.retire()
+    last = connect(embed_root.uri)
+    await last.wait_open()
+    await last.slots.acquire()
+    assert await last.run(lambda native: native.isAlive(), "ask", Reason.HYPERVISOR_REFUSED) == 1
+    last.retire()
