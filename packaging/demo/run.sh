@@ -5,10 +5,10 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 export PATH="$PWD/.venv/bin:/usr/sbin:/usr/bin:/sbin:/bin" PYTHONPATH=$PWD
-export LIBVIRT_LOG_OUTPUTS=4:stderr  # from errors on: the rest is about the temporary folder
 
 dir=$(mktemp -d /tmp/hvsvc-demo.XXXXXX)
 daemon=
+export LIBVIRT_LOG_OUTPUTS="4:file:$dir/libvirt.log"
 
 # shellcheck disable=SC2317  # called by the trap
 clean_up() {
