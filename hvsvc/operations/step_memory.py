@@ -34,7 +34,7 @@ async def set_memory_live(tools: Tools, context: Context, step: Step) -> Evidenc
             f"{tools.timeouts.balloon_timeout_s:g} s{given_up}",
             confirmed=False,
         )
-    balloon = await _wait_for_guest_report(tools, context, balloon)
+    balloon = await _wait_for_reports(tools, context, wanted)
     total = (
         f", guest total {format_kib(balloon.guest_total_kib)}" if balloon.guest_total_kib is not None else ""
     )
@@ -52,13 +52,17 @@ async def wait_for_balloon(tools: Tools, context: Context, wanted_kib: int, time
         await tools.clock.sleep(tools.timeouts.poll_interval_s)
 
 
-async def _wait_for_guest_report(tools: Tools, context: Context, balloon: Balloon) -> Balloon:
-    """Waits for statistics newer than the move; a guest that never sent any is not waited for."""
-    moved_s = context.balloon_moved_s
-    if balloon.last_update_s is None or moved_s is None:
-        return balloon
+async def _wait_for_reports(tools: Tools, context: Context, wanted_kib: int) -> Balloon:
+    """Waits until the figures that lag behind the balloon have followed, so that the result agrees with itself.
+
+    libvirt's own figure follows by up to a second; the guest's statistics by their
+    period, and one that never sent any is not waited for.
+    """
     deadline = Deadline(tools.clock, tools.timeouts.guest_report_timeout_s)
-    while (balloon.last_update_s or 0) <= moved_s and not deadline.over:
+    while True:
+        context.domain = await tools.hypervisor.read_domain(context.uuid)
+        balloon = context.domain.balloon
+        fresh = balloon.last_update_s is None or balloon.last_update_s > (context.balloon_moved_s or 0)
+        if (fresh and memory_reached(context.domain.used_memory_kib, wanted_kib)) or deadline.over:
+            return balloon
         await tools.clock.sleep(tools.timeouts.poll_interval_s)
-        balloon = await tools.hypervisor.read_balloon(context.uuid)
-    return balloon

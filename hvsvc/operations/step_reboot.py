@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from hvsvc.domain.facts import DomainEvent, LifecycleEvent
+from hvsvc.domain.memory import format_kib
 from hvsvc.domain.outcome import Note
 from hvsvc.domain.reboot_verdict import judge_reboot, was_regenerated
 from hvsvc.domain.steps import Step
@@ -50,7 +51,7 @@ async def reboot(tools: Tools, context: Context, step: Step) -> Evidence:
     assert live is not None, "judge_reboot demands it"
     return Evidence(
         f"new QEMU process (domain id {before.id} to {after.id}), live maximum vCPUs {live.maximum_vcpus}, "
-        f"maximum memory {live.memory_kib} KiB, topology {live.topology or 'none'}"
+        f"maximum memory {format_kib(live.memory_kib)}, topology {live.topology or 'none'}"
     )
 
 

@@ -68,7 +68,11 @@ def _no_balloon(domain: DomainFacts) -> bool:
 def _balloon_settled(domain: DomainFacts) -> bool:
     if domain.config is None or _no_balloon(domain):
         return True
-    return memory_reached(domain.balloon.actual_kib, domain.config.current_memory_kib)
+    # libvirt's own figure, which dominfo shows, follows the balloon by up to a second
+    wanted = domain.config.current_memory_kib
+    return memory_reached(domain.balloon.actual_kib, wanted) and memory_reached(
+        domain.used_memory_kib, wanted
+    )
 
 
 def _found(*, agent: bool, settled: bool) -> str:

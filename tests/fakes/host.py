@@ -84,6 +84,7 @@ class FakeHost:
     obeys_shutdown: bool = True
     _queues: list[asyncio.Queue[DomainEvent | HvsvcError]] = field(default_factory=list)
     _reboots: dict[str, str | None] = field(default_factory=dict)
+    _sizes: list[tuple[float, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.flavor_xml = self.flavor_xml or self.config_xml
@@ -96,16 +97,21 @@ class FakeHost:
         self.live_xml = self.config_xml
         live = parse_definition(self.live_xml)
         self.guest = dict.fromkeys(range(live.current_vcpus), True)
-        self.balloon_kib = live.memory_kib
+        self._move_balloon(live.memory_kib)
         self.clock.at(5, self._inflate)
 
     def _inflate(self) -> None:
         if self.live_xml is not None and self.balloon_driver == "follows":
-            self.balloon_kib = parse_definition(self.live_xml).current_memory_kib
+            self._move_balloon(parse_definition(self.live_xml).current_memory_kib)
+
+    def _move_balloon(self, memory_kib: int) -> None:
+        self.balloon_kib = memory_kib
+        self._sizes.append((self.clock.time_s, memory_kib))
 
     def settle(self) -> FakeHost:
         """Lets the guest finish booting."""
         self._inflate()
+        self.clock.time_s += 10
         return self
 
     def emit(self, kind: LifecycleEvent) -> None:
@@ -148,10 +154,15 @@ class FakeHost:
             live=live,
             config_xml=self.config_xml,
             etag=fingerprint(self.config_xml),
-            used_memory_kib=self.balloon_kib if live else None,
+            used_memory_kib=self._used_kib() if live else None,
             balloon=self._balloon() if live else Balloon(),
             guest=None,
         )
+
+    def _used_kib(self) -> int:
+        """libvirt's figure: what the balloon was at a second ago."""
+        known = [kib for since_s, kib in self._sizes if since_s <= self.clock.time_s - 1]
+        return known[-1] if known else self._sizes[0][1]
 
     def _balloon(self) -> Balloon:
         return Balloon(
@@ -194,7 +205,7 @@ class FakeHost:
     async def set_memory_live(self, uuid: str, memory_kib: int) -> None:
         self._call("set_memory_live", memory_kib)
         if self.balloon_driver == "follows":
-            self.clock.at(1, lambda: setattr(self, "balloon_kib", memory_kib))
+            self.clock.at(1, lambda: self._move_balloon(memory_kib))
 
     async def shut_down(self, uuid: str, *, agent: bool) -> None:
         self._call("shut_down", agent)

@@ -32,3 +32,10 @@ async def test_a_stuck_shrink_is_given_up(floor_of: FloorOf) -> None:
     result = await floor_of(fake).result(Target(Method.SET_MEMORY, memory_kib=GIB + 512 * MIB))
     assert result.outcome is Outcome.PARTIAL
     assert [value for name, value in fake.calls if name == "set_memory_live"] == [GIB + 512 * MIB, 2 * GIB]
+
+
+async def test_the_result_is_read_when_all_figures_have_followed(floor_of: FloorOf) -> None:
+    fake = host(**ROOMY)
+    result = await floor_of(fake).result(Target(Method.SET_MEMORY, memory_kib=GIB))
+    assert result.after.used_memory_kib == result.after.balloon.actual_kib == GIB
+    assert result.after.balloon.guest_total_kib == GIB - 60_000
