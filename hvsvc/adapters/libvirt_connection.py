@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import libvirt
 
-from hvsvc.adapters.libvirt_errors import translate_error
+from hvsvc.adapters.libvirt_errors import translate_error, translate_open_error
 from hvsvc.adapters.libvirt_event_loop import start_event_loop
 from hvsvc.adapters.libvirt_settings import LibvirtSettings
 from hvsvc.adapters.libvirt_workers import Workers
@@ -43,6 +43,7 @@ class Connection:
         self._settings = settings
         self._name = name
         self._read_only = read_only
+        self._embedded = ":///embed" in settings.uri
         self._prepare = prepare
         self._undo: Callable[[], None] | None = None
         self._on_closed = on_closed
@@ -128,18 +129,20 @@ class Connection:
     def _open(self) -> None:
         settings = self._settings
         try:
-            opening = libvirt.openReadOnly if self._read_only else libvirt.open
-            with _opening_embedded if ":///embed" in settings.uri else contextlib.nullcontext():
-                native = opening(settings.uri)
-            native.registerCloseCallback(self._closed, None)
-            # The embedded driver has no transport to keep alive.
-            with contextlib.suppress(libvirt.libvirtError):
-                native.setKeepAlive(settings.keepalive_interval_s, settings.keepalive_count)
+            if self._embedded:
+                native = _open_embedded(settings.uri)
+            else:
+                native = (libvirt.openReadOnly if self._read_only else libvirt.open)(settings.uri)
+                native.registerCloseCallback(self._closed, None)
+                with contextlib.suppress(
+                    libvirt.libvirtError
+                ):  # the test driver has no transport to keep alive
+                    native.setKeepAlive(settings.keepalive_interval_s, settings.keepalive_count)
             if self._prepare is not None:
                 self._undo = self._prepare(native)
         except libvirt.libvirtError as err:
             self.dead = True
-            raise translate_error(err, f"open {settings.uri}", refusal=Reason.LIBVIRT_UNAVAILABLE) from err
+            raise translate_open_error(err, settings.uri) from err
         self._native = native
 
     def _closed(self, _native: libvirt.virConnect, reason: int, _opaque: object) -> None:
@@ -158,14 +161,29 @@ class Connection:
         with contextlib.suppress(libvirt.libvirtError):
             if self._undo is not None:
                 self._undo()
+        if self._embedded:
+            return
         with contextlib.suppress(libvirt.libvirtError):
             native.unregisterCloseCallback()
         with contextlib.suppress(libvirt.libvirtError):
             native.close()
 
 
-# The first connections to the embedded driver load it; two at once crash the process (libvirt 9.0).
+_embedded: dict[str, libvirt.virConnect] = {}
 _opening_embedded = threading.Lock()
+
+
+def _open_embedded(uri: str) -> libvirt.virConnect:
+    """The process's one connection to the embedded driver; it stays open to the end.
+
+    Every open registers the driver once more, for which libvirt 9.0 has room some twenty
+    times in the life of a process, and two at once crash it. There is no transport, so
+    nothing is gained by a second connection.
+    """
+    with _opening_embedded:
+        if uri not in _embedded:
+            _embedded[uri] = libvirt.open(uri)
+        return _embedded[uri]
 
 
 def _is_alive(native: libvirt.virConnect) -> bool:

@@ -58,6 +58,7 @@ _MEANINGS: dict[int, tuple[type[HvsvcError], Reason]] = {
 
 #: parts of libvirt that speak only about the connection, never about a domain
 _TRANSPORTS = frozenset({libvirt.VIR_FROM_RPC, libvirt.VIR_FROM_REMOTE})
+_DENIALS = frozenset(code for code, meaning in _MEANINGS.items() if meaning is _NOT_PERMITTED)
 #: codes that say nothing by themselves
 _VAGUE = frozenset({libvirt.VIR_ERR_INTERNAL_ERROR, libvirt.VIR_ERR_SYSTEM_ERROR})
 
@@ -91,3 +92,10 @@ def translate_error(
         hint = "Something else works on the domain: retry when it is done."
         return kind(reason, f"Could not {asked}: {text}. {hint}", metadata)
     return kind(reason, f"Could not {asked}: libvirt says: {text}", metadata)
+
+
+def translate_open_error(error: libvirt.libvirtError, uri: str) -> HvsvcError:
+    """What it means that no connection could be opened: not permitted, or else not there."""
+    meaning = translate_error(error, f"open {uri}", alive=error.get_error_code() in _DENIALS)
+    assert isinstance(meaning, NotPermittedError | UnavailableError)
+    return meaning

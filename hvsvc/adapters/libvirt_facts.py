@@ -107,6 +107,7 @@ def read_facts(
 
     :raises AbortedError: DOMAIN_BUSY when it starts and stops too fast to be read.
     """
+    alone = listed is None
     for _ in range(_MOST_TRIES):
         info = None if listed is not None and listed.off else domain.info()
         state = DomainState.SHUT_OFF if info is None else _STATES.get(info[0], DomainState.NO_STATE)
@@ -148,6 +149,7 @@ def read_facts(
         config_xml=config_xml,
         etag="" if config is None else config.etag,
         balloon=Balloon(),
+        messages=tuple(map(str, domain.messages())) if alone else (),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libvirt
 import pytest
 
-from hvsvc.adapters.libvirt_errors import translate_error
+from hvsvc.adapters.libvirt_errors import translate_error, translate_open_error
 from hvsvc.errors import HvsvcError, Reason
 from tests.fakes.libvirt_connection import libvirt_error
 
@@ -88,3 +88,12 @@ def test_cpu_01_the_text_decides_nothing() -> None:
     assert {(error.status, error.reason) for error in errors} == {
         ("FAILED_PRECONDITION", Reason.HYPERVISOR_REFUSED)
     }
+
+
+@pytest.mark.parametrize("name", sorted(_CODES))
+def test_without_a_connection_libvirt_is_unavailable_or_not_permitted(name: str) -> None:
+    error = translate_open_error(libvirt_error(_CODES[name]), "qemu:///system")
+    denied = name.removeprefix("VIR_ERR_") in _NOT_PERMITTED
+    assert error.reason is (Reason.LIBVIRT_NOT_PERMITTED if denied else Reason.LIBVIRT_UNAVAILABLE)
+    assert error.status == ("PERMISSION_DENIED" if denied else "UNAVAILABLE")
+    assert "qemu:///system" in error.message
