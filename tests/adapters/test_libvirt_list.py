@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import libvirt
 
@@ -29,7 +30,9 @@ def test_the_list_says_what_reading_each_one_says(
     facts, errors = read_all(embed, XmlReader(), NO_MODEL)
     assert errors == []
     assert {one.uuid: one for one in facts} == {
-        domain.UUIDString(): read_facts(domain, XmlReader(), NO_MODEL) for domain in made
+        # libvirt's messages are read for a single domain only
+        domain.UUIDString(): replace(read_facts(domain, XmlReader(), NO_MODEL), messages=())
+        for domain in made
     }
     assert [one.autostart for one in facts].count(True) == 1
 
