@@ -106,6 +106,8 @@ class DomainFacts:
     config_xml: str | None
     etag: str
     balloon: Balloon
+    #: libvirt's notes, such as taints; not read in lists
+    messages: tuple[str, ...] = ()
     guest: GuestCpus | None = None
     guest_error: HvsvcError | None = None
 

@@ -132,6 +132,7 @@ def _pairs(domain: Document) -> list[tuple[str, Any]]:
         ("Security model", domain.get("security_model")),
         ("Security DOI", domain.get("security_doi")),
         ("Security label", label),
+        ("Messages", "; ".join(domain.get("messages", [])) or None),
         ("Hypervisor", " ".join(domain[key] for key in ("virt_type", "arch", "machine") if key in domain)),
         ("Nova server", find(domain, "nova.name")),
         ("Project", find(domain, "nova.project")),

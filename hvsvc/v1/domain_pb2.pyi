@@ -116,6 +116,7 @@ class Domain(_message.Message):
     SECURITY_DOI_FIELD_NUMBER: _builtins.int
     SECURITY_LABEL_FIELD_NUMBER: _builtins.int
     SECURITY_ENFORCING_FIELD_NUMBER: _builtins.int
+    MESSAGES_FIELD_NUMBER: _builtins.int
     VCPUS_FIELD_NUMBER: _builtins.int
     MEMORY_FIELD_NUMBER: _builtins.int
     TOPOLOGY_FIELD_NUMBER: _builtins.int
@@ -183,6 +184,12 @@ class Domain(_message.Message):
         """Processor time used since the domain was started."""
 
     @_builtins.property
+    def messages(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What libvirt notes about the domain, such as taints; read for one domain, not in
+        lists.
+        """
+
+    @_builtins.property
     def vcpus(self) -> Global___Vcpus:
         """vCPU counts."""
 
@@ -233,6 +240,7 @@ class Domain(_message.Message):
         security_doi: _builtins.str = ...,
         security_label: _builtins.str | None = ...,
         security_enforcing: _builtins.bool | None = ...,
+        messages: _abc.Iterable[_builtins.str] | None = ...,
         vcpus: Global___Vcpus | None = ...,
         memory: Global___Memory | None = ...,
         topology: Global___DomainTopology | None = ...,
@@ -250,7 +258,7 @@ class Domain(_message.Message):
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_id", b"_id", "_security_enforcing", b"_security_enforcing", "_security_label", b"_security_label", "cpu_time", b"cpu_time", "id", b"id", "memory", b"memory", "nova", b"nova", "placement", b"placement", "read_time", b"read_time", "security_enforcing", b"security_enforcing", "security_label", b"security_label", "topology", b"topology", "vcpus", b"vcpus"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_id", b"_id", "_security_enforcing", b"_security_enforcing", "_security_label", b"_security_label", "arch", b"arch", "autostart", b"autostart", "conditions", b"conditions", "cpu_time", b"cpu_time", "emulator", b"emulator", "etag", b"etag", "id", b"id", "libvirt_name", b"libvirt_name", "machine", b"machine", "managed_save", b"managed_save", "memory", b"memory", "name", b"name", "nova", b"nova", "os_type", b"os_type", "pending_reboot", b"pending_reboot", "pending_reboot_reasons", b"pending_reboot_reasons", "persistent", b"persistent", "placement", b"placement", "read_time", b"read_time", "security_doi", b"security_doi", "security_enforcing", b"security_enforcing", "security_label", b"security_label", "security_model", b"security_model", "state", b"state", "topology", b"topology", "uuid", b"uuid", "vcpus", b"vcpus", "virt_type", b"virt_type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_id", b"_id", "_security_enforcing", b"_security_enforcing", "_security_label", b"_security_label", "arch", b"arch", "autostart", b"autostart", "conditions", b"conditions", "cpu_time", b"cpu_time", "emulator", b"emulator", "etag", b"etag", "id", b"id", "libvirt_name", b"libvirt_name", "machine", b"machine", "managed_save", b"managed_save", "memory", b"memory", "messages", b"messages", "name", b"name", "nova", b"nova", "os_type", b"os_type", "pending_reboot", b"pending_reboot", "pending_reboot_reasons", b"pending_reboot_reasons", "persistent", b"persistent", "placement", b"placement", "read_time", b"read_time", "security_doi", b"security_doi", "security_enforcing", b"security_enforcing", "security_label", b"security_label", "security_model", b"security_model", "state", b"state", "topology", b"topology", "uuid", b"uuid", "vcpus", b"vcpus", "virt_type", b"virt_type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__id: _TypeAlias = _typing.Literal["id"]  # noqa: Y015
     _WhichOneofArgType__id: _TypeAlias = _typing.Literal["_id", b"_id"]  # noqa: Y015
@@ -689,7 +697,9 @@ class ListDomainsRequest(_message.Message):
     NOVA_SERVER_FIELD_NUMBER: _builtins.int
     VIEW_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """Largest number of domains in the reply, 1 to 500; 0 means 100."""
+    """Largest number of domains in the reply, 1 to 500; 0 means the daemon's default,
+    100 unless configured.
+    """
     page_token: _builtins.str
     """`next_page_token` of the reply before; the other fields must be as they were."""
     nova_server: _builtins.str

@@ -92,16 +92,30 @@ def test_mem_01_without_a_balloon_driver_nothing_is_taken_from_the_guest(
     assert domain.memoryStats()["actual"] == GIB_KIB, "libvirt's setmem would have said rc 0 and done nothing"
 
 
-def test_cpu_02_a_guest_that_refuses_its_cpus_is_partial(hvsvc: HvsvcProcess, domains: GuestDomains) -> None:
-    domains.boot(
-        name="refuses", words="nocpuauto nosmt=force", topology={"sockets": 2, "cores": 2, "threads": 2}
-    )
-    grown = hvsvc.hvctl("setvcpus", "refuses", "8", "-f", "json")
+def test_cpu_02_a_guest_that_never_sees_its_cpus_is_partial(
+    hvsvc: HvsvcProcess, domains: GuestDomains
+) -> None:
+    domains.boot(name="blind", words="nocpuauto nr_cpus=2")
+    grown = hvsvc.hvctl("setvcpus", "blind", "4", "-f", "json")
     assert grown.code == 7, grown
     assert grown.json["outcome"] == "PARTIAL"
     reason = grown.json["reasons"][0]
     assert reason["reason"] == "GUEST_CPUS_OFFLINE"
-    assert int(reason["metadata"]["guestOnline"]) < 8
+    assert (reason["metadata"]["currentLive"], reason["metadata"]["guestOnline"]) == ("4", "2")
+
+
+def test_cpu_04_a_guest_that_refuses_to_online_is_partial(hvsvc: HvsvcProcess, domains: GuestDomains) -> None:
+    domains.boot(
+        name="refuses",
+        words="nocpuauto nosmt=force",
+        cpu_model="Nehalem",
+        topology={"sockets": 1, "cores": 4, "threads": 2},
+    )
+    asked = hvsvc.hvctl("setvcpus", "refuses", "2", "--online", "all", "-f", "json")
+    assert asked.code == 7, asked
+    assert asked.json["outcome"] == "PARTIAL"
+    assert asked.json["reasons"][0]["metadata"]["offlineIds"] == "1"
+    assert "refused" in asked.json["steps"][-1]["evidence"]
 
 
 def test_rb_04_a_plain_guest_that_ignores_shutdown(hvsvc: HvsvcProcess, domains: GuestDomains) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.guest_domains import GuestDomains
+from tests.guest_domains import GuestDomains, wait_for
 from tests.hvsvc_process import HvsvcProcess
 from tests.private_libvirtd import PrivateLibvirtd
 
@@ -43,6 +43,8 @@ def as_dominfo(domain: dict[str, Any]) -> dict[str, str]:
         "Security model": domain["security_model"],
         "Security DOI": domain["security_doi"],
     }
+    if domain.get("messages"):
+        found["Messages"] = domain["messages"][0]
     if "security_label" in domain:
         enforcing = "enforcing" if domain["security_enforcing"] else "permissive"
         found["Security label"] = f"{domain['security_label']} ({enforcing})"
@@ -54,6 +56,9 @@ def test_dominfo_and_vcpucount_of_a_running_domain(
     hvsvc: HvsvcProcess, domains: GuestDomains, private_libvirtd: PrivateLibvirtd
 ) -> None:
     name = domains.boot(name="parity-live", vcpus=3, max_vcpus=6).name()
+    wait_for(
+        lambda: read_dominfo(private_libvirtd, name)["Used memory"] == "524288 KiB", "balloon seen by libvirt"
+    )
     before = read_dominfo(private_libvirtd, name)
     domain = hvsvc.hvctl_json("dominfo", name)
     after = read_dominfo(private_libvirtd, name)
