@@ -169,10 +169,14 @@ def check_reboot(world: World) -> Iterator[HvsvcError]:
     yield from _check_server_reboot(world.server)
 
 
+def has_power_button(definition: Definition) -> bool:
+    """Whether the guest can be asked to shut down without its agent; beyond x86 that needs no ACPI."""
+    return definition.acpi or definition.arch not in ("x86_64", "i686")
+
+
 def _check_shutdown(domain: DomainFacts) -> Iterator[HvsvcError]:
     live = domain.definition
-    # other architectures have a power button of their own
-    if live.arch in ("x86_64", "i686") and not live.acpi and not live.agent_connected:
+    if not live.agent_connected and not has_power_button(live):
         yield FailedPreconditionError(
             Reason.NO_ACPI,
             "the guest cannot be asked to shut down: the domain has no ACPI and no guest agent is connected; a soft "

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Callable
 
 from hvsvc.domain.facts import DomainFacts, DomainState
-from hvsvc.domain.obstacles import check_reboot
-from hvsvc.errors import DeadlineError, FailedPreconditionError, HvsvcError, Reason
+from hvsvc.domain.obstacles import check_reboot, has_power_button
+from hvsvc.errors import DeadlineError, FailedPreconditionError, GuestAgentError, HvsvcError, Reason
 from hvsvc.operations.context import Context, Deadline, Tools
 
 
@@ -24,10 +24,8 @@ async def reboot_plain(tools: Tools, context: Context, before: DomainFacts) -> N
     world = await tools.around.read_world(context.uuid, ask_guest=False)
     for refusal in check_reboot(world):
         raise refusal
-    live = before.live
-    assert live is not None, "check_reboot demands a running domain"
     context.changed = True  # from here on the guest may go down, whatever becomes of the answer
-    stopped = await _shut_down(tools, before, agent=bool(live.agent_connected))
+    stopped = await _shut_down(tools, before)
     if not _stopped(stopped, before):
         raise FailedPreconditionError(
             Reason.SHUTDOWN_IGNORED,
@@ -51,30 +49,51 @@ async def reboot_plain(tools: Tools, context: Context, before: DomainFacts) -> N
     )
 
 
-async def _shut_down(tools: Tools, before: DomainFacts, *, agent: bool) -> DomainFacts:
-    """Asks the guest to shut down and waits, also while the asking itself does not return.
+async def _shut_down(tools: Tools, before: DomainFacts) -> DomainFacts:
+    """Asks the guest to shut down, by its agent, then by the power button, and waits half the bound for each.
 
-    libvirt waits 60 s for an agent that was told to shut down and does nothing.
+    :raises HvsvcError: what libvirt answered to the last way there is.
     """
+    live = before.live
+    assert live is not None, "check_reboot demands a running domain"
+    ways = [
+        agent
+        for agent, there in ((True, bool(live.agent_connected)), (False, has_power_button(live)))
+        if there
+    ]
+    domain = before
+    for agent in ways:
+        domain = await _ask(
+            tools, before, agent=agent, timeout_s=tools.timeouts.shutdown_timeout_s / len(ways)
+        )
+        if _stopped(domain, before):
+            break
+    return domain
+
+
+async def _ask(tools: Tools, before: DomainFacts, *, agent: bool, timeout_s: float) -> DomainFacts:
+    """Waits also while the asking itself does not return: libvirt waits 60 s for an agent that does nothing."""
     asking = asyncio.create_task(tools.hypervisor.shut_down(before.uuid, agent=agent))
     try:
         return await _wait(
             tools,
             before.uuid,
-            tools.timeouts.shutdown_timeout_s,
-            lambda domain: _check_asked(asking) or _stopped(domain, before),
+            timeout_s,
+            lambda domain: _is_hopeless(asking) or _stopped(domain, before),
         )
     finally:
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
 
 
-def _check_asked(asking: asyncio.Task[None]) -> bool:
-    """Raises what libvirt answered; no answer in time says nothing: the domain itself shows whether it stops."""
+def _is_hopeless(asking: asyncio.Task[None]) -> bool:
+    """Whether the agent cannot do it; no answer in time says nothing: the domain itself shows whether it stops."""
     error = asking.exception() if asking.done() else None
-    if error is not None and not isinstance(error, DeadlineError):
-        raise error
-    return False
+    if error is None or isinstance(error, DeadlineError):
+        return False
+    if isinstance(error, GuestAgentError):
+        return True
+    raise error
 
 
 def _stopped(domain: DomainFacts, before: DomainFacts) -> bool:

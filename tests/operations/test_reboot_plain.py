@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+
+import pytest
 
 from hvsvc.domain.outcome import Outcome
 from hvsvc.domain.target import Method, RebootMode, Target
 from hvsvc.errors import (
     DeadlineError,
     FailedPreconditionError,
+    GuestAgentError,
     Reason,
 )
 from tests.fakes.host import host
@@ -25,7 +29,7 @@ async def test_a_plain_guest_that_ignores_shutdown_runs_on(floor_of: FloorOf) ->
     record = await floor_of(fake).run(RAISE)
     assert record.error is not None
     assert record.error.reason is Reason.SHUTDOWN_IGNORED
-    assert mutations(fake) == ["define", "shut_down"]
+    assert fake.calls[1:] == [("shut_down", True), ("shut_down", False)]
     assert record.now is not None
     assert record.now.running
     assert record.now.live is not None
@@ -79,3 +83,31 @@ async def test_a_shutdown_that_libvirt_refuses_ends_the_wait(floor_of: FloorOf) 
     assert record.error is fake.errors["shut_down"]
     assert record.now is not None
     assert record.now.running
+
+
+@pytest.mark.parametrize("agent_does", ["nothing", "refuse"])
+async def test_where_the_agent_does_not_shut_down_the_power_button_is_pressed(
+    floor_of: FloorOf, agent_does: str
+) -> None:
+    fake = host()
+    press = fake.shut_down
+
+    async def shut_down(uuid: str, *, agent: bool) -> None:
+        if not agent:
+            await press(uuid, agent=agent)
+        elif agent_does == "refuse":
+            raise GuestAgentError(Reason.AGENT_SILENT, "the agent does not answer")
+        else:
+            await asyncio.sleep(3600)
+
+    fake.shut_down = shut_down  # type: ignore[method-assign]
+    assert (await floor_of(fake).result(RAISE)).outcome is Outcome.COMPLETE
+    assert fake.calls[1] == ("shut_down", False)
+
+
+async def test_without_acpi_only_the_agent_is_asked(floor_of: FloorOf) -> None:
+    fake = host(acpi=False)
+    fake.obeys_shutdown = False
+    error = await floor_of(fake).error(Target(Method.REBOOT_DOMAIN))
+    assert error.reason is Reason.SHUTDOWN_IGNORED
+    assert fake.calls == [("shut_down", True)]
