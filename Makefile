@@ -17,6 +17,12 @@ PROTOC = $(BIN)/python -m grpc_tools.protoc -I protos --plugin=protoc-gen-mypy=$
 PACKAGES := git python3-venv python3-dev gcc pkg-config libvirt-dev \
 	libvirt-daemon libvirt-daemon-driver-qemu libvirt-clients qemu-system-x86 qemu-utils \
 	cpio kmod xz-utils
+# As root, libvirt's QEMU driver wants this user to exist, whoever QEMU then runs as; on Debian 12 this package makes it.
+ifeq ($(shell id -u),0)
+ifeq ($(shell getent passwd libvirt-qemu),)
+PACKAGES += libvirt-daemon-system
+endif
+endif
 
 .PHONY: help deps venv lock lint types proto proto-check test test-nova demo bench clean
 
@@ -83,7 +89,7 @@ demo: deps venv ## the whole job on a small real guest, in under a minute
 	packaging/demo/run.sh
 
 bench: deps venv ## ratios against the raw calls, as JSON
-	$(BIN)/python tests/bench/run.py
+	$(BIN)/python -m tests.bench.run
 
 clean: ## remove what the targets made
 	rm -rf $(VENV) .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist ./*.egg-info

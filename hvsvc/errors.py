@@ -10,11 +10,11 @@ Standard library only: hvctl imports this too.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from enum import Enum
+from enum import StrEnum
 from typing import ClassVar
 
 
-class Reason(str, Enum):
+class Reason(StrEnum):
     """Machine-readable reason of an error, a blocker, a warning or an outcome."""
 
     # What the caller asked is not valid, whatever the state.

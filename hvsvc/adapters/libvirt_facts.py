@@ -150,6 +150,7 @@ def read_facts(
         etag="" if config is None else config.etag,
         balloon=Balloon(),
         messages=tuple(map(str, domain.messages())) if alone else (),
+        autostart_once=_read_autostart_once(domain) if alone and persistent else None,
     )
 
 
@@ -168,6 +169,19 @@ def read_balloon(domain: libvirt.virDomain) -> Balloon:
         guest_available_kib=statistics.get("usable") if reported else None,
         last_update_s=last_update_s,
     )
+
+
+def _read_autostart_once(domain: libvirt.virDomain) -> bool | None:
+    # neither a binding built against an older libvirt nor a driver that cannot do it is a reason to read nothing
+    read = getattr(domain, "autostartOnce", None)
+    if read is None:
+        return None
+    try:
+        return bool(read())
+    except libvirt.libvirtError as err:
+        if err.get_error_code() == libvirt.VIR_ERR_NO_SUPPORT:
+            return None
+        raise
 
 
 def _read_label(domain: libvirt.virDomain) -> tuple[str | None, bool | None]:

@@ -108,6 +108,8 @@ class DomainFacts:
     balloon: Balloon
     #: libvirt's notes, such as taints; not read in lists
     messages: tuple[str, ...] = ()
+    #: None where libvirt cannot tell (before 11.2), and in lists
+    autostart_once: bool | None = None
     guest: GuestCpus | None = None
     guest_error: HvsvcError | None = None
 

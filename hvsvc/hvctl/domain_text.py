@@ -128,6 +128,10 @@ def _pairs(domain: Document) -> list[tuple[str, Any]]:
         ("Used memory", kib("memory.current_live_kib", "memory.current_config_kib")),
         ("Persistent", yes("persistent")),
         ("Autostart", yes("autostart", "enable", "disable")),
+        (
+            "Autostart Once",
+            yes("autostart_once", "enable", "disable") if "autostart_once" in domain else None,
+        ),
         ("Managed save", yes("managed_save")),
         ("Security model", domain.get("security_model")),
         ("Security DOI", domain.get("security_doi")),

@@ -117,6 +117,7 @@ class Domain(_message.Message):
     SECURITY_LABEL_FIELD_NUMBER: _builtins.int
     SECURITY_ENFORCING_FIELD_NUMBER: _builtins.int
     MESSAGES_FIELD_NUMBER: _builtins.int
+    AUTOSTART_ONCE_FIELD_NUMBER: _builtins.int
     VCPUS_FIELD_NUMBER: _builtins.int
     MEMORY_FIELD_NUMBER: _builtins.int
     TOPOLOGY_FIELD_NUMBER: _builtins.int
@@ -163,6 +164,8 @@ class Domain(_message.Message):
     """Label of the running process; absent while the domain is off."""
     security_enforcing: _builtins.bool
     """Whether the security driver enforces the label."""
+    autostart_once: _builtins.bool
+    """Started with the host the next time only; absent where libvirt is older than 11.2."""
     pending_reboot: _builtins.bool
     """The stored definition differs from the running domain in what only a new start
     of the domain brings in.
@@ -241,6 +244,7 @@ class Domain(_message.Message):
         security_label: _builtins.str | None = ...,
         security_enforcing: _builtins.bool | None = ...,
         messages: _abc.Iterable[_builtins.str] | None = ...,
+        autostart_once: _builtins.bool | None = ...,
         vcpus: Global___Vcpus | None = ...,
         memory: Global___Memory | None = ...,
         topology: Global___DomainTopology | None = ...,
@@ -256,16 +260,20 @@ class Domain(_message.Message):
         emulator: _builtins.str = ...,
         read_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_id", b"_id", "_security_enforcing", b"_security_enforcing", "_security_label", b"_security_label", "cpu_time", b"cpu_time", "id", b"id", "memory", b"memory", "nova", b"nova", "placement", b"placement", "read_time", b"read_time", "security_enforcing", b"security_enforcing", "security_label", b"security_label", "topology", b"topology", "vcpus", b"vcpus"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_autostart_once", b"_autostart_once", "_id", b"_id", "_security_enforcing", b"_security_enforcing", "_security_label", b"_security_label", "autostart_once", b"autostart_once", "cpu_time", b"cpu_time", "id", b"id", "memory", b"memory", "nova", b"nova", "placement", b"placement", "read_time", b"read_time", "security_enforcing", b"security_enforcing", "security_label", b"security_label", "topology", b"topology", "vcpus", b"vcpus"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_id", b"_id", "_security_enforcing", b"_security_enforcing", "_security_label", b"_security_label", "arch", b"arch", "autostart", b"autostart", "conditions", b"conditions", "cpu_time", b"cpu_time", "emulator", b"emulator", "etag", b"etag", "id", b"id", "libvirt_name", b"libvirt_name", "machine", b"machine", "managed_save", b"managed_save", "memory", b"memory", "messages", b"messages", "name", b"name", "nova", b"nova", "os_type", b"os_type", "pending_reboot", b"pending_reboot", "pending_reboot_reasons", b"pending_reboot_reasons", "persistent", b"persistent", "placement", b"placement", "read_time", b"read_time", "security_doi", b"security_doi", "security_enforcing", b"security_enforcing", "security_label", b"security_label", "security_model", b"security_model", "state", b"state", "topology", b"topology", "uuid", b"uuid", "vcpus", b"vcpus", "virt_type", b"virt_type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_autostart_once", b"_autostart_once", "_id", b"_id", "_security_enforcing", b"_security_enforcing", "_security_label", b"_security_label", "arch", b"arch", "autostart", b"autostart", "autostart_once", b"autostart_once", "conditions", b"conditions", "cpu_time", b"cpu_time", "emulator", b"emulator", "etag", b"etag", "id", b"id", "libvirt_name", b"libvirt_name", "machine", b"machine", "managed_save", b"managed_save", "memory", b"memory", "messages", b"messages", "name", b"name", "nova", b"nova", "os_type", b"os_type", "pending_reboot", b"pending_reboot", "pending_reboot_reasons", b"pending_reboot_reasons", "persistent", b"persistent", "placement", b"placement", "read_time", b"read_time", "security_doi", b"security_doi", "security_enforcing", b"security_enforcing", "security_label", b"security_label", "security_model", b"security_model", "state", b"state", "topology", b"topology", "uuid", b"uuid", "vcpus", b"vcpus", "virt_type", b"virt_type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__autostart_once: _TypeAlias = _typing.Literal["autostart_once"]  # noqa: Y015
+    _WhichOneofArgType__autostart_once: _TypeAlias = _typing.Literal["_autostart_once", b"_autostart_once"]  # noqa: Y015
     _WhichOneofReturnType__id: _TypeAlias = _typing.Literal["id"]  # noqa: Y015
     _WhichOneofArgType__id: _TypeAlias = _typing.Literal["_id", b"_id"]  # noqa: Y015
     _WhichOneofReturnType__security_enforcing: _TypeAlias = _typing.Literal["security_enforcing"]  # noqa: Y015
     _WhichOneofArgType__security_enforcing: _TypeAlias = _typing.Literal["_security_enforcing", b"_security_enforcing"]  # noqa: Y015
     _WhichOneofReturnType__security_label: _TypeAlias = _typing.Literal["security_label"]  # noqa: Y015
     _WhichOneofArgType__security_label: _TypeAlias = _typing.Literal["_security_label", b"_security_label"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__autostart_once) -> _WhichOneofReturnType__autostart_once | None: ...
     @_typing.overload
     def WhichOneof(self, oneof_group: _WhichOneofArgType__id) -> _WhichOneofReturnType__id | None: ...
     @_typing.overload

@@ -43,6 +43,8 @@ def as_dominfo(domain: dict[str, Any]) -> dict[str, str]:
         "Security model": domain["security_model"],
         "Security DOI": domain["security_doi"],
     }
+    if "autostart_once" in domain:
+        found["Autostart Once"] = "enable" if domain["autostart_once"] else "disable"
     if domain.get("messages"):
         found["Messages"] = domain["messages"][0]
     if "security_label" in domain:

@@ -63,6 +63,7 @@ def to_domain(facts: DomainFacts, read_time_s: float | None) -> domain_pb2.Domai
         security_doi=facts.security.doi,
         security_label=facts.security.label,
         security_enforcing=facts.security.enforcing,
+        autostart_once=facts.autostart_once,
         messages=[clean(message) for message in facts.messages],
         vcpus=_vcpus(facts),
         memory=_memory(facts),
