@@ -92,7 +92,12 @@ class Guest(Section):
     report_timeout_s: float = _number(
         12, 1, 300, "longest wait for the guest's own memory figures; Nova has its domains report every 10 s"
     )
-    poll_interval_s: float = _number(0.25, 0.05, 10, "time between two looks at a guest that is waited for")
+    poll_interval_s: float = _number(
+        0.25,
+        0.05,
+        10,
+        "longest time between two looks at a guest that is waited for; the first ones come faster",
+    )
 
 
 class Nova(Section):

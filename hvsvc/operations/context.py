@@ -69,14 +69,28 @@ class Evidence:
     confirmed: bool = True
 
 
+#: between two looks at what is waited for; soon enough for what takes a guest some tens of milliseconds
+_SHORTEST_LOOK_S = 0.01
+
+
 class Deadline:
-    """A bound of a wait."""
+    """A bound of a wait, and the pace of looking whether it is over."""
 
     def __init__(self, clock: Clock, timeout_s: float) -> None:
         self._clock = clock
-        self._end_s = clock.monotonic_s() + timeout_s
+        self._start_s = clock.monotonic_s()
+        self._end_s = self._start_s + timeout_s
 
     @property
     def over(self) -> bool:
         """Whether the bound is reached."""
         return self._clock.monotonic_s() >= self._end_s
+
+    async def pause(self, longest_s: float) -> None:
+        """Sleeps until the next look: a twentieth of the time waited so far, at most `longest_s`.
+
+        So what comes soon is seen soon, what takes long is not asked for all the time,
+        and no wait lasts much more than a twentieth too long.
+        """
+        waited_s = self._clock.monotonic_s() - self._start_s
+        await self._clock.sleep(min(max(waited_s / 20, _SHORTEST_LOOK_S), longest_s))

@@ -14,7 +14,8 @@ class Timeouts:
     hard one. `guest_boot_timeout_s` bounds the wait for the guest after a reboot,
     `guest_ready_timeout_s` the wait for a sign of a guest that nobody rebooted.
     `guest_report_timeout_s` bounds the wait for the guest's own memory figures after the
-    balloon moved: Nova has its domains report every 10 s.
+    balloon moved: Nova has its domains report every 10 s. `poll_interval_s` is the longest
+    time between two looks at a guest; `Deadline.pause` sets the pace.
     """
 
     reboot_timeout_s: float = 300.0

@@ -49,7 +49,7 @@ async def wait_for_balloon(tools: Tools, context: Context, wanted_kib: int, time
         if memory_reached(balloon.actual_kib, wanted_kib) or deadline.over:
             context.balloon_moved_s = tools.clock.now_s()
             return balloon
-        await tools.clock.sleep(tools.timeouts.poll_interval_s)
+        await deadline.pause(tools.timeouts.poll_interval_s)
 
 
 async def _wait_for_reports(tools: Tools, context: Context, wanted_kib: int) -> Balloon:
@@ -65,4 +65,4 @@ async def _wait_for_reports(tools: Tools, context: Context, wanted_kib: int) -> 
         fresh = balloon.last_update_s is None or balloon.last_update_s > (context.balloon_moved_s or 0)
         if (fresh and memory_reached(context.domain.used_memory_kib, wanted_kib)) or deadline.over:
             return balloon
-        await tools.clock.sleep(tools.timeouts.poll_interval_s)
+        await deadline.pause(tools.timeouts.poll_interval_s)

@@ -85,7 +85,7 @@ async def online_guest_cpus(tools: Tools, context: Context, step: Step) -> Evide
             continue
         if deadline.over or (tries and cpus.present >= live.current_vcpus):
             return Evidence(_shortfall(context, cpus, refused), confirmed=False)
-        await tools.clock.sleep(tools.timeouts.poll_interval_s)
+        await deadline.pause(tools.timeouts.poll_interval_s)
 
 
 def _to_online(context: Context, cpus: GuestCpus) -> frozenset[int]:

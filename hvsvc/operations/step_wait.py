@@ -32,7 +32,7 @@ async def wait_for_guest(tools: Tools, context: Context, step: Step) -> Evidence
         settled = not after_reboot or _balloon_settled(context.domain)
         if (settled and (agent or _up_without_agent(context.domain))) or deadline.over:
             break
-        await tools.clock.sleep(timeouts.poll_interval_s)
+        await deadline.pause(timeouts.poll_interval_s)
     if after_reboot:
         context.balloon_moved_s = tools.clock.now_s()
     if after_reboot and not agent and not boot_seen(context.domain) and context.target.vcpus is not None:
