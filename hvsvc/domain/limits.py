@@ -16,7 +16,7 @@ from hvsvc.errors import FailedPreconditionError, HvsvcError, InvalidArgumentErr
 
 #: QEMU hotplugs vCPUs on these; elsewhere `current` below the maximum does not start (case CPU-09)
 HOTPLUG_ARCHITECTURES = frozenset({"x86_64", "i686", "ppc64", "ppc64le", "s390x"})
-#: above it x86 needs an IOMMU with extended interrupt mode (libvirt's qemu_validate.c, case TOPO-11)
+#: above it x86 needs an IOMMU with extended interrupt mode (case TOPO-11); libvirt 11.3 adds one unasked, 9.0 refuses
 XAPIC_MAX_VCPUS = 255
 MIB_KIB = 1024
 

@@ -188,14 +188,19 @@ def test_topo_09_any_list_is_edited_into_one_that_the_driver_takes(
     assert parse_definition(again) == parse_definition(edited)
 
 
-@pytest.mark.parametrize(("machine", "maximum"), [("q35", 256), ("q35", 289), ("pc", 256)])
+@pytest.mark.parametrize(("machine", "maximum"), [("q35", 256), ("q35", 4097), ("pc", 256)])
 def test_topo_11_the_driver_refuses_ceilings_above_its_limits(
     machine: str, maximum: int, store: Store
 ) -> None:
     xml = edit_xml(small_domain(), "machine='pc'", f"machine='{machine}'")
     stored = store.roundtrip(xml)
+    raised = edit_definition(stored, Edit(maximum_vcpus=maximum))
+    if (machine, maximum) == ("q35", 256) and libvirt.getVersion() >= 11_000_000:
+        # measured with 11.3: it gives the domain an IOMMU unasked, which is why hvsvc refuses such a ceiling itself
+        assert parse_definition(store.roundtrip(raised)).extended_interrupts
+        return
     with pytest.raises(libvirt.libvirtError):
-        store.define(edit_definition(stored, Edit(maximum_vcpus=maximum)))
+        store.define(raised)
     assert store.domains[0].vcpusFlags(MAX_CONFIG) == 2
     store.define(edit_definition(stored, Edit(maximum_vcpus=255)))
     assert store.domains[0].vcpusFlags(MAX_CONFIG) == 255

@@ -185,7 +185,9 @@ def test_xml_13_a_transient_domain_takes_live_values_only() -> None:
 
 def test_rb_06_nothing_live_on_a_domain_that_is_off() -> None:
     domain = facts(ROOMY, running=False)
-    assert reasons(plan_change(world(domain), Target(Method.SET_VCPUS, vcpus=4))) == [Reason.DOMAIN_NOT_RUNNING]
+    assert reasons(plan_change(world(domain), Target(Method.SET_VCPUS, vcpus=4))) == [
+        Reason.DOMAIN_NOT_RUNNING
+    ]
     stored = plan_change(world(domain), Target(Method.SET_VCPUS, vcpus=4, affect=Affect.CONFIG))
     assert kinds(stored) == [StepKind.DEFINE_CONFIG]
     assert stored.blockers == ()
