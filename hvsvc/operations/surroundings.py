@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 
 from hvsvc.domain.facts import DomainFacts, ServerFacts
@@ -26,10 +27,14 @@ class Surroundings:
         :raises HvsvcError: where libvirt cannot tell; the guest's and Nova's silence
             is part of the answer.
         """
-        domain = await self.read_domain(uuid, ask_guest=ask_guest)
-        host = await self.hypervisor.read_host(domain)
-        server, error = await self._read_server(domain)
-        return World(domain, host, self.limits, server, error)
+        domain = await self.hypervisor.read_domain(uuid)
+        # None of them waits for another: a silent agent takes its time while Nova answers.
+        seen, host, (server, error) = await asyncio.gather(
+            self.with_guest(domain) if ask_guest else _as_it_is(domain),
+            self.hypervisor.read_host(domain),
+            self._read_server(domain),
+        )
+        return World(seen, host, self.limits, server, error)
 
     async def read_domain(self, uuid: str, *, ask_guest: bool) -> DomainFacts:
         """Reads the domain, and the guest's CPUs where asked; a silent guest is noted in the facts."""
@@ -69,3 +74,7 @@ class Surroundings:
             return await self.servers.read_server(domain.uuid), None
         except HvsvcError as err:
             return None, err
+
+
+async def _as_it_is(domain: DomainFacts) -> DomainFacts:
+    return domain
