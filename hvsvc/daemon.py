@@ -20,11 +20,11 @@ import click
 import grpc
 import structlog
 
+from hvsvc import daemon_settings
 from hvsvc.adapters.clock import SystemClock
 from hvsvc.adapters.guest_agent import GuestAgent
 from hvsvc.adapters.journal import SqliteJournal
 from hvsvc.adapters.libvirt_domains import LibvirtDomains
-from hvsvc.adapters.libvirt_settings import LibvirtSettings
 from hvsvc.adapters.nova_later import LaterServers, import_nova
 from hvsvc.config import Config, load_config
 from hvsvc.config.values import split_address
@@ -34,16 +34,13 @@ from hvsvc.operations.context import Tools
 from hvsvc.operations.domain_locks import DomainLocks
 from hvsvc.operations.reads import DomainReads
 from hvsvc.operations.running import Operations
-from hvsvc.operations.settings import Timeouts
 from hvsvc.operations.surroundings import Surroundings
 from hvsvc.service import logs, systemd
-from hvsvc.service.access import Access, Role
+from hvsvc.service.access import Role
 from hvsvc.service.health import HealthServicer, follow
-from hvsvc.service.interceptor import CallInterceptor, Gate
 from hvsvc.service.listening import ListenError, listen_plaintext, listen_tls, listen_unix
 from hvsvc.service.metrics import Metrics
-from hvsvc.service.pages import PageLimits
-from hvsvc.service.server import ServerLimits, UseCases, build_health, build_server
+from hvsvc.service.server import UseCases, build_health, build_server
 from hvsvc.service.tls import Certificates, TlsFiles
 
 #: for replies under way when everything else has ended
@@ -135,7 +132,12 @@ async def run(config: Config) -> None:
     metrics, health = Metrics(), build_health()
     async with AsyncExitStack() as stack:
         parts = await _assemble(config, stack)
-        server = build_server(parts.use_cases, _interceptor(config, metrics), health, _server_limits(config))
+        server = build_server(
+            parts.use_cases,
+            daemon_settings.interceptor(config, metrics),
+            health,
+            daemon_settings.server_limits(config),
+        )
         stack.push_async_callback(server.stop, None)
         _listen(server, config, stack)
         _serve_metrics(config, metrics, stack)
@@ -189,7 +191,7 @@ async def _assemble(config: Config, stack: AsyncExitStack) -> Parts:
     except HvsvcError as err:
         raise StartError(f"[journal] path: {err.message}") from err
 
-    settings = _libvirt_settings(config)
+    settings = daemon_settings.libvirt_settings(config)
     hypervisor, guest = LibvirtDomains(settings), GuestAgent(settings)
     stack.push_async_callback(hypervisor.close)
     stack.push_async_callback(guest.close)
@@ -202,53 +204,10 @@ async def _assemble(config: Config, stack: AsyncExitStack) -> Parts:
 
     around = Surroundings(hypervisor, guest, servers, config.host_limits)
     reads = DomainReads(around)
-    changes = Changes(Tools(around, journal, clock, _timeouts(config)), reads, operations, DomainLocks())
+    changes = Changes(
+        Tools(around, journal, clock, daemon_settings.timeouts(config)), reads, operations, DomainLocks()
+    )
     return Parts(hypervisor, servers, operations, UseCases(reads, changes, operations))
-
-
-def _libvirt_settings(config: Config) -> LibvirtSettings:
-    return LibvirtSettings(
-        uri=config.libvirt.uri,
-        call_timeout_s=config.libvirt.call_timeout_s,
-        statistics_timeout_s=config.libvirt.statistics_timeout_s,
-        start_timeout_s=config.reboot.start_timeout_s,
-        agent_timeout_s=config.guest.agent_timeout_s,
-        calls_in_flight=config.libvirt.calls_in_flight,
-        max_connections=config.libvirt.max_connections,
-        keepalive_interval_s=config.libvirt.keepalive_interval_s,
-        keepalive_count=config.libvirt.keepalive_count,
-        event_backlog=config.limits.watch_queue,
-    )
-
-
-def _timeouts(config: Config) -> Timeouts:
-    defaults = Timeouts()
-    return Timeouts(
-        reboot_timeout_s=config.nova.reboot_timeout_s if config.nova else defaults.reboot_timeout_s,
-        shutdown_timeout_s=config.reboot.shutdown_timeout_s,
-        start_timeout_s=config.reboot.start_timeout_s,
-        guest_boot_timeout_s=config.guest.boot_timeout_s,
-        guest_ready_timeout_s=config.guest.ready_timeout_s,
-        guest_report_timeout_s=config.guest.report_timeout_s,
-        cpu_online_timeout_s=config.guest.cpu_online_timeout_s,
-        balloon_timeout_s=config.guest.balloon_timeout_s,
-        poll_interval_s=config.guest.poll_interval_s,
-        nova_poll_interval_s=config.nova.poll_interval_s if config.nova else defaults.nova_poll_interval_s,
-    )
-
-
-def _server_limits(config: Config) -> ServerLimits:
-    pages = PageLimits(config.limits.page_size, config.limits.max_page_size)
-    return ServerLimits(calls=config.limits.max_rpcs, pages=pages)
-
-
-def _interceptor(config: Config, metrics: Metrics) -> CallInterceptor:
-    access = Access(
-        {name: Role[role.upper()] for name, role in config.access.sans.items()},
-        unix=Role[config.access.unix_role.upper()],
-        plaintext=Role[config.access.insecure_loopback_role.upper()],
-    )
-    return CallInterceptor(access, Gate(_server_limits(config).long_calls), metrics)
 
 
 def _certificates(config: Config) -> Certificates | None:
