@@ -15,6 +15,7 @@ from hvsvc.errors import HvsvcError, Reason
 from hvsvc.operations.context import Context, Evidence, Tools
 from hvsvc.operations.reboot_plain import reboot_plain
 from hvsvc.operations.reboot_server import reboot_server
+from hvsvc.operations.wait_domain import wait_for_domain
 
 
 async def reboot(tools: Tools, context: Context, step: Step) -> Evidence:
@@ -34,7 +35,7 @@ async def reboot(tools: Tools, context: Context, step: Step) -> Evidence:
             await reboot_server(tools, context, before)
         else:
             await reboot_plain(tools, context, before)
-        after = await tools.hypervisor.read_domain(context.uuid)
+        after = await wait_for_domain(tools, context.uuid, tools.timeouts.start_timeout_s, lambda _: True)
     context.domain = after
     kinds = [event.kind for event in seen]
     lost = judge_reboot(before, after, kinds)
