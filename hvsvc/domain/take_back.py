@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from hvsvc.domain.ceiling import same_ceiling
 from hvsvc.domain.definition import Definition
 from hvsvc.domain.edit_definition import Edit, edit_definition
-from hvsvc.domain.limits import same_at_start
 from hvsvc.domain.read_definition import parse_definition
 from hvsvc.domain.xml_document import fingerprint
 from hvsvc.errors import HvsvcError
@@ -21,7 +21,7 @@ def take_back(stored_xml: str, kept_xml: str | None, ran: Definition) -> str:
     :raises HvsvcError: as `edit_definition`, where the ceiling cannot be taken back alone.
     """
     stored = parse_definition(stored_xml)
-    if _same_ceiling(stored, ran):
+    if same_ceiling(stored, ran):
         return stored_xml
     if kept_xml is not None and _is_ours(stored_xml, stored, kept_xml, ran):
         return kept_xml
@@ -37,15 +37,9 @@ def take_back(stored_xml: str, kept_xml: str | None, ran: Definition) -> str:
     )
 
 
-def _same_ceiling(one: Definition, other: Definition) -> bool:
-    return (one.maximum_vcpus, one.topology) == (other.maximum_vcpus, other.topology) and same_at_start(
-        one.memory_kib, other.memory_kib
-    )
-
-
 def _is_ours(stored_xml: str, stored: Definition, kept_xml: str, ran: Definition) -> bool:
     try:
-        if not _same_ceiling(parse_definition(kept_xml), ran):
+        if not same_ceiling(parse_definition(kept_xml), ran):
             return False
         edited = edit_definition(
             kept_xml,
