@@ -81,8 +81,8 @@ class Application:
             await self._run_step(step)
 
     async def _run_step(self, step: Step) -> None:
-        await self._mark(state=StepState.RUNNING, start_time_s=self._tools.clock.now_s())
         try:
+            await self._mark(state=StepState.RUNNING, start_time_s=self._tools.clock.now_s())
             evidence = await EXECUTORS[step.kind](self._tools, self._context, step)
         except BaseException:
             # the end of the operation journals it; here it only must not look done
@@ -134,7 +134,7 @@ class Application:
         record = self._running.record
         try:
             now: DomainFacts | None = await self._tools.around.read_domain(self._context.uuid, ask_guest=True)
-        except HvsvcError:
+        except Exception:  # noqa: BLE001 the bug that ended the operation may lie in the reading
             now = None  # the error says what failed; what is true now could not be read
         failed = next((i for i, step in enumerate(record.steps) if step.state is StepState.FAILED), None)
         return replace(record, error=error, failed_step=failed, now=now, end_time_s=self._tools.clock.now_s())
