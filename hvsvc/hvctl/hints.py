@@ -5,6 +5,7 @@ The service's message comes first and says what is true; these lines add the com
 
 from __future__ import annotations
 
+import shlex
 from typing import Final
 
 from hvsvc.errors import Reason
@@ -27,7 +28,7 @@ BY_REASON: Final[dict[Reason, str]] = {
     Reason.ABOVE_CONFIG_CEILING: _RAISE,
     Reason.MAXIMUM_BELOW_CURRENT: "ask for a higher maximum, or lower the current value first",
     Reason.LIVE_VCPU_SHRINK: "lower the number of the next start with hvctl setvcpus DOMAIN N --config",
-    Reason.DOMAIN_NOT_RUNNING: "start it, or change the next start only with --config",
+    Reason.DOMAIN_NOT_RUNNING: "start or resume it, or set the next start alone: setvcpus or setmem with --config",
     Reason.CEILING_LOST: "look at hvctl dominfo DOMAIN, make the guest obey a shutdown, then raise again",
     Reason.DOMAIN_BUSY: "hvctl operations list --running shows what is under way; repeat when it is done",
     Reason.SERVER_BUSY: "wait for Nova to finish, then repeat the command",
@@ -55,9 +56,10 @@ BY_STATUS: Final[dict[str, str]] = {
 }
 
 
-def hint_for(code: str, reason: str, target: str) -> str:
-    """The next step for an error; empty where the message alone must do."""
+def hint_for(code: str, reason: str, target: str, *, domain: str = "") -> str:
+    """The next step for an error, about `domain` where it is known; empty where the message alone must do."""
     try:
-        return BY_REASON.get(Reason(reason), "")
+        hint = BY_REASON.get(Reason(reason), "")
+        return hint.replace("DOMAIN", shlex.quote(domain)) if domain else hint
     except ValueError:
         return "" if reason else BY_STATUS.get(code, "").format(target=target)

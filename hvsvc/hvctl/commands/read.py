@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+from hvsvc.errors import Reason
 from hvsvc.hvctl.columns import find
 from hvsvc.hvctl.document import Document, document_of, shape_of
 from hvsvc.hvctl.domain_name import domain_name, names_that_begin
@@ -123,5 +124,12 @@ def _row(domain: Document) -> tuple[str, ...]:
         "-" if vcpus is None else str(vcpus),
         "-" if memory is None else format_kib(memory),
         ", ".join(room) or "-",
-        "pending reboot" if domain.get("pending_reboot") else "",
+        _note(domain),
     )
+
+
+def _note(domain: Document) -> str:
+    if domain.get("pending_reboot"):
+        return "pending reboot"
+    reasons = {condition.get("reason") for condition in domain.get("conditions", [])}
+    return "next start differs" if Reason.CONFIG_LIVE_DIFFER.value in reasons else ""

@@ -82,13 +82,17 @@ def test_list_reads_every_page(hvctl: Hvctl, fake: FakeHvsvc) -> None:
 def test_list_shows_the_room_to_grow(hvctl: Hvctl, fake: FakeHvsvc) -> None:
     full = domain(vcpus=2, max_vcpus=2, memory_kib=1048576, pending_reboot=True)
     full.id = 8
-    fake.domains = [domain(vcpus=2, max_vcpus=8), full, off_domain()]
+    other = domain(vcpus=4, max_vcpus=4, memory_kib=1048576)
+    other.id = 9
+    other.conditions.add(reason="CONFIG_LIVE_DIFFER", message="vCPUs config 2, live 4")
+    fake.domains = [domain(vcpus=2, max_vcpus=8), full, other, off_domain()]
     rows = [line.split("  ") for line in hvctl("list").stdout.splitlines()]
     cells = [[cell.strip() for cell in row if cell.strip()] for row in rows]
     assert cells == [
         ["Id", "Server", "Name", "State", "vCPUs", "Memory", "Room to grow", "Note"],
         ["7", "web-1", "instance-0000335c", "running", "2", "512 MiB", "+6 vCPUs, +512 MiB"],
         ["8", "web-1", "instance-0000335c", "running", "2", "1 GiB", "none", "pending reboot"],
+        ["9", "web-1", "instance-0000335c", "running", "4", "1 GiB", "none", "next start differs"],
         ["-", "-", "backup", "shut off", "1", "1 GiB", "-"],
     ]
 
