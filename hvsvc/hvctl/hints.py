@@ -49,6 +49,8 @@ BY_REASON: Final[dict[Reason, str]] = {
 #: for an error that is not hvsvc's own, such as no connection
 BY_STATUS: Final[dict[str, str]] = {
     "UNAVAILABLE": "check --target ({target}), and on that host: systemctl status hvsvc",
+    "UNAVAILABLE over TLS": "check --target ({target}), --tls-ca (who signed the server's certificate), "
+    "--tls-server-name (the name in it), --tls-cert and --tls-key; on that host: systemctl status hvsvc",
     "DEADLINE_EXCEEDED": "try again, with a longer --timeout if the host is busy; target: {target}",
     "PERMISSION_DENIED": "run it as a user that may open the socket, such as a member of its group",
     "UNAUTHENTICATED": "give --tls-cert and --tls-key",
@@ -56,10 +58,19 @@ BY_STATUS: Final[dict[str, str]] = {
 }
 
 
-def hint_for(code: str, reason: str, target: str, *, domain: str = "") -> str:
-    """The next step for an error, about `domain` where it is known; empty where the message alone must do."""
+def hint_for(code: str, reason: str, target: str, *, domain: str = "", tls: bool = False) -> str:
+    """The next step for an error, about `domain` where it is known; empty where the message alone must do.
+
+    Over `tls` no connection may mean that a certificate does not fit; gRPC tells the two apart in English only.
+    """
     try:
         hint = BY_REASON.get(Reason(reason), "")
         return hint.replace("DOMAIN", shlex.quote(domain)) if domain else hint
     except ValueError:
-        return "" if reason else BY_STATUS.get(code, "").format(target=target)
+        return (
+            ""
+            if reason
+            else (BY_STATUS.get(f"{code} over TLS" if tls else code) or BY_STATUS.get(code, "")).format(
+                target=target
+            )
+        )

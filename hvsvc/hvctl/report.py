@@ -7,6 +7,7 @@ import sys
 import click
 
 from hvsvc.hvctl import hints
+from hvsvc.hvctl.channel import uses_tls
 from hvsvc.hvctl.failure import Failure
 from hvsvc.hvctl.output import print_data
 from hvsvc.hvctl.settings import Settings
@@ -22,7 +23,9 @@ def report(settings: Settings, failure: Failure, *, next_step: str = "") -> None
 
 def explain(settings: Settings, failure: Failure, *, next_step: str = "") -> None:
     """Say on stderr what went wrong and what to do next."""
-    hint = hints.hint_for(failure.code, failure.reason, settings.target, domain=_domain_asked())
+    hint = hints.hint_for(
+        failure.code, failure.reason, settings.target, domain=_domain_asked(), tls=uses_tls(settings)
+    )
     for line in _lines(failure, next_step or hint):
         click.echo(folded(line, sys.stderr), err=True)
 
