@@ -11,7 +11,7 @@ from hvsvc.errors import Reason
 from hvsvc.hvctl.columns import find
 from hvsvc.hvctl.document import Document, document_of, shape_of
 from hvsvc.hvctl.domain_name import domain_name, names_that_begin
-from hvsvc.hvctl.domain_text import dominfo_lines, state_text, vcpucount_lines
+from hvsvc.hvctl.domain_text import dominfo_lines, name_of, state_text, vcpucount_lines
 from hvsvc.hvctl.output import print_many, print_one
 from hvsvc.hvctl.service import Service, connected
 from hvsvc.hvctl.settings import global_options
@@ -43,7 +43,7 @@ _PAGE_SIZE: Final = 100
 @global_options(root=False)
 @click.pass_context
 def list_command(ctx: click.Context, states: tuple[str, ...], server: str, guest: bool) -> None:
-    """List the domains of the host.
+    """List the domains of the host, by name.
 
     With the room each has to grow without a reboot.
     """
@@ -54,7 +54,7 @@ def list_command(ctx: click.Context, states: tuple[str, ...], server: str, guest
         view=domain_pb2.DOMAIN_VIEW_FULL if guest else domain_pb2.DOMAIN_VIEW_BASIC,
     )
     with connected(ctx, DOMAIN_SHAPE) as service:
-        domains = [document_of(domain) for domain in _pages(service, request)]
+        domains = sorted(map(document_of, _pages(service, request)), key=name_of)
         print_many(service.settings, domains, _HEADINGS, _row)
 
 

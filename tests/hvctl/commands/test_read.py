@@ -79,7 +79,7 @@ def test_list_reads_every_page(hvctl: Hvctl, fake: FakeHvsvc) -> None:
     assert [request.page_token for request in fake.requests("ListDomains")] == ["", "2", "4"]
 
 
-def test_list_shows_the_room_to_grow(hvctl: Hvctl, fake: FakeHvsvc) -> None:
+def test_list_shows_the_room_to_grow_by_name(hvctl: Hvctl, fake: FakeHvsvc) -> None:
     full = domain(vcpus=2, max_vcpus=2, memory_kib=1048576, pending_reboot=True)
     full.id = 8
     other = domain(vcpus=4, max_vcpus=4, memory_kib=1048576)
@@ -90,10 +90,10 @@ def test_list_shows_the_room_to_grow(hvctl: Hvctl, fake: FakeHvsvc) -> None:
     cells = [[cell.strip() for cell in row if cell.strip()] for row in rows]
     assert cells == [
         ["Id", "Server", "Name", "State", "vCPUs", "Memory", "Room to grow", "Note"],
+        ["-", "-", "backup", "shut off", "1", "1 GiB", "-"],
         ["7", "web-1", "instance-0000335c", "running", "2", "512 MiB", "+6 vCPUs, +512 MiB"],
         ["8", "web-1", "instance-0000335c", "running", "2", "1 GiB", "none", "pending reboot"],
         ["9", "web-1", "instance-0000335c", "running", "4", "1 GiB", "none", "next start differs"],
-        ["-", "-", "backup", "shut off", "1", "1 GiB", "-"],
     ]
 
 
