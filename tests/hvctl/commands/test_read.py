@@ -10,7 +10,8 @@ import yaml
 from hvsvc.v1 import domain_pb2
 from tests.fakes.hvsvc_server import FakeHvsvc
 from tests.fakes.service_messages import UUID, domain, error_info, off_domain, status
-from tests.hvctl.conftest import Hvctl
+from tests.hvctl.conftest import HVCTL, Hvctl, clean_env
+from tests.hvctl.terminal_session import TerminalSession
 
 
 def test_vcpucount_json_is_one_object_of_the_contract(hvctl: Hvctl) -> None:
@@ -138,3 +139,12 @@ def test_candidates_of_an_ambiguous_name_are_shown(hvctl: Hvctl, fake: FakeHvsvc
 def test_an_empty_name_is_bad_usage(hvctl: Hvctl, fake: FakeHvsvc) -> None:
     assert hvctl("dominfo", "").returncode == 2
     assert fake.seen == []
+
+
+def test_on_a_narrow_terminal_names_stay_whole(target: str) -> None:
+    env = clean_env(HVCTL_TARGET=target, COLUMNS="70", TERM="xterm")
+    with TerminalSession([*HVCTL, "list"], env=env) as session:
+        assert session.finish() == 0
+    assert "instance-0000335c" in session.output
+    assert "512 MiB" in session.output
+    assert "+6 vCPUs, +512 MiB" not in session.output
