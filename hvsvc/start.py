@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 
 def main() -> None:
     """Runs the daemon's command line; exit code 1 where the extra `daemon` is not installed."""
+    # gRPC's handlers around fork are for programs that go on after it. libvirt's embedded driver forks to start QEMU;
+    # in that child they shut sockets down that the daemon still uses. Read when grpc is imported.
+    os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
     try:
         from hvsvc.daemon import main as daemon  # noqa: PLC0415  the base install lacks what it imports
     except ModuleNotFoundError as err:

@@ -18,7 +18,7 @@ from typing import Any, Self
 import grpc
 
 _START_TIMEOUT_S = 30
-_PROGRAM = "import sys; sys.argv[0] = 'hvsvc'; {before}; from hvsvc.daemon import main; main()"
+_PROGRAM = "import sys; sys.argv[0] = 'hvsvc'; {before}; from hvsvc.start import main; main()"
 
 
 class DaemonProcess:

@@ -136,8 +136,9 @@ class GuestDomains:
             and "noballoon" not in wanted.get("words", "")
         ):
             target_kib = wanted.get("memory_mib", 512) * 1024
+            # libvirt's own figure, which dominfo prints, follows QEMU's by up to a second
             wait_for(
-                lambda: domain.memoryStats().get("actual") == target_kib,
+                lambda: domain.memoryStats().get("actual") == domain.info()[2] == target_kib,
                 f"balloon of {domain.name()} at {target_kib} KiB",
             )
         return domain

@@ -32,7 +32,7 @@ from tests.fakes.certificates import Authority, write_files
 from tests.private_libvirtd import PrivateLibvirtd
 from tests.qemu_embed import EmbedRoot
 
-HVSVC = (sys.executable, "-c", "from hvsvc.daemon import main; main()")
+HVSVC = (sys.executable, "-c", "from hvsvc.start import main; main()")
 TEST_DRIVER = "test:///default"
 SERVING, NOT_SERVING = 1, 2
 

@@ -150,7 +150,7 @@ def read_facts(
         etag="" if config is None else config.etag,
         balloon=Balloon(),
         messages=tuple(map(str, domain.messages())) if alone else (),
-        autostart_once=_read_autostart_once(domain) if alone and persistent else None,
+        autostart_once=_read_autostart_once(domain) if alone else None,
     )
 
 
