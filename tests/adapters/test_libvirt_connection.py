@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import threading
+from pathlib import Path
 
 import libvirt
 import pytest
@@ -32,6 +33,46 @@ async def test_a_retired_connection_closes_after_its_last_call(private_libvirtd:
     go.set()
     assert await call == 1
     assert connection.finished
+
+
+async def test_ga_07_calls_at_once_share_no_native_connection(private_libvirtd: PrivateLibvirtd) -> None:
+    connection = connect(private_libvirtd.uri)
+    await connection.wait_open()
+    barrier = threading.Barrier(4, timeout=20)
+    seen: set[libvirt.virConnect] = set()
+
+    def note(native: libvirt.virConnect) -> int:
+        seen.add(native)
+        barrier.wait()
+        return int(native.isAlive())
+
+    for _ in range(2):
+        for _ in range(4):
+            await connection.slots.acquire()
+        calls = [connection.run(note, "ask", Reason.HYPERVISOR_REFUSED) for _ in range(4)]
+        assert await asyncio.gather(*calls) == [1, 1, 1, 1]
+    assert len(seen) == 4, "and each thread keeps its own"
+    connection.retire()
+
+
+async def test_every_native_connection_is_closed_with_it(private_libvirtd: PrivateLibvirtd) -> None:
+    before = count_descriptors()
+    connection = connect(private_libvirtd.uri)
+    await connection.wait_open()
+    barrier = threading.Barrier(4, timeout=20)
+    for _ in range(4):
+        await connection.slots.acquire()
+    calls = [connection.run(lambda _: barrier.wait(), "ask", Reason.HYPERVISOR_REFUSED) for _ in range(4)]
+    await asyncio.gather(*calls)
+    assert count_descriptors() >= before + 4
+    connection.retire()
+    async with asyncio.timeout(20):
+        while count_descriptors() > before:  # noqa: ASYNC110  native threads close them
+            await asyncio.sleep(0.05)
+
+
+def count_descriptors() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
 
 
 async def test_a_read_only_connection_cannot_change_anything(private_libvirtd: PrivateLibvirtd) -> None:
