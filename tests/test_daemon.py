@@ -29,6 +29,7 @@ from hvsvc.v1.domain_pb2_grpc import DomainServiceStub
 from hvsvc.v1.scaling_pb2_grpc import ScalingServiceStub
 from tests.daemon_process import DaemonProcess
 from tests.fakes.certificates import Authority, write_files
+from tests.guest_domains import wait_for
 from tests.private_libvirtd import PrivateLibvirtd
 from tests.qemu_embed import EmbedRoot
 
@@ -172,12 +173,14 @@ def test_mutual_tls_and_metrics_as_configured(tmp_path: Path) -> None:
                 ScalingServiceStub(channel).SetVcpus(scaling_pb2.SetVcpusRequest(name="test", vcpus=1))
             assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
         url = f"http://127.0.0.1:{process.event('metrics')['port']}/metrics"
-        with urllib.request.urlopen(url, timeout=10) as reply:
-            text = reply.read().decode()
-        assert (
-            'hvsvc_rpcs_total{code="PERMISSION_DENIED",method="/hvsvc.v1.ScalingService/SetVcpus"} 1.0'
-            in text
-        )
+        refused = 'hvsvc_rpcs_total{code="PERMISSION_DENIED",method="/hvsvc.v1.ScalingService/SetVcpus"} 1.0'
+
+        def is_counted() -> bool:
+            with urllib.request.urlopen(url, timeout=10) as reply:
+                return refused in reply.read().decode()
+
+        # a call is counted when it is over, which is after its caller has the answer
+        wait_for(is_counted, refused, timeout_s=10)
         assert process.stop() == 0
 
 
