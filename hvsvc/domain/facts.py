@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from hvsvc.domain.allocation import AllocationFacts
 from hvsvc.domain.definition import Definition, NovaMetadata
 from hvsvc.errors import HvsvcError
 
@@ -86,7 +87,8 @@ class DomainFacts:
 
     `config` is None for a transient domain, `live` is None while it is off. `etag`
     is the fingerprint of the inactive XML. `guest` is None where the agent was not
-    asked or could not tell; `guest_error` then says which and why.
+    asked or could not tell; `guest_error` then says which and why. So are `allocation`
+    and `allocation_error` of Placement.
     """
 
     uuid: str
@@ -112,6 +114,8 @@ class DomainFacts:
     autostart_once: bool | None = None
     guest: GuestCpus | None = None
     guest_error: HvsvcError | None = None
+    allocation: AllocationFacts | None = None
+    allocation_error: HvsvcError | None = None
 
     @property
     def running(self) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from hvsvc.domain.limits import round_to_mib
 from hvsvc.domain.obstacles import check_reboot, check_server, find_tied_resources
 from hvsvc.domain.outcome import Note
+from hvsvc.domain.plan_allocation import plan_allocation
 from hvsvc.domain.plan_ceiling import CeilingPart, plan_ceiling
 from hvsvc.domain.plan_config import plan_stored_current
 from hvsvc.domain.plan_live import plan_live
@@ -41,11 +42,15 @@ class Plan:
 
     @property
     def certain(self) -> tuple[Step, ...]:
-        """The steps up to a reboot and the wait after it: what follows is planned afresh then."""
+        """The steps up to a reboot and the wait after it: what follows is planned afresh then.
+
+        Without a last one that brings the allocation to the truth: that is done however
+        the others end.
+        """
         for index, step in enumerate(self.steps):
             if step.kind is StepKind.REBOOT:
                 return self.steps[: index + 2]
-        return self.steps
+        return self.steps[:-1] if self.steps and self.steps[-1].settles else self.steps
 
 
 def plan_change(world: World, target: Target) -> Plan:
@@ -57,9 +62,11 @@ def plan_change(world: World, target: Target) -> Plan:
     stored = Part()
     if not ceiling.part.blockers:  # else there is nothing yet to store upon
         stored = plan_stored_current(world, target, ceiling.after, live_too=bool(live.steps))
-    parts = (ceiling.part, reboot, live, stored)
-    steps = tuple(step for part in parts for step in part.steps)
-    blockers = [*_general_blockers(world, steps), *(error for part in parts for error in part.blockers)]
+    changes = (*ceiling.part.steps, *reboot.steps, *live.steps, *stored.steps)
+    first, last = plan_allocation(world, changes)
+    steps = (*first.steps, *changes, *last.steps)
+    parts = (ceiling.part, reboot, live, stored, first)  # refusals of the change itself are told first
+    blockers = [*_general_blockers(world, changes), *(error for part in parts for error in part.blockers)]
     final_xml = next((step.xml for step in reversed(steps) if step.xml is not None), None)
     return Plan(
         target=target,

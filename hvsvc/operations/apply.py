@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from hvsvc.domain.facts import DomainFacts
@@ -15,6 +16,7 @@ from hvsvc.domain.world import World
 from hvsvc.errors import CancelledError, HvsvcError, InternalError, Reason
 from hvsvc.operations.context import Context, Evidence, Tools
 from hvsvc.operations.running import Running
+from hvsvc.operations.step_allocation import plan_settling, set_allocation
 from hvsvc.operations.step_define import define_config
 from hvsvc.operations.step_memory import set_memory_live
 from hvsvc.operations.step_reboot import reboot
@@ -30,13 +32,17 @@ EXECUTORS: Mapping[StepKind, Executor] = {
     StepKind.SET_MEMORY_LIVE: set_memory_live,
     StepKind.SET_VCPUS_LIVE: set_vcpus_live,
     StepKind.ONLINE_GUEST_CPUS: online_guest_cpus,
+    StepKind.SET_ALLOCATION: set_allocation,
 }
 
 
 def planned(steps: tuple[Step, ...]) -> tuple[StepRecord, ...]:
     """The records of steps not begun."""
     return tuple(
-        StepRecord(step.kind, step.effect, step.why, xml=step.xml, value=step.value) for step in steps
+        StepRecord(
+            step.kind, step.effect, step.why, xml=step.xml, value=step.value, allocation=step.allocation
+        )
+        for step in steps
     )
 
 
@@ -64,6 +70,7 @@ class Application:
             await self._run_plan(self._plan)
             if self._plan.needs_reboot and self._plan.target.method is Method.SCALE_DOMAIN:
                 await self._run_plan(await self._plan_afresh())
+            await self._settle_allocation()
             record = await self._judged()
         except HvsvcError as err:
             record = await self._failed(err)
@@ -91,6 +98,18 @@ class Application:
         state = StepState.DONE if evidence.confirmed else StepState.UNCONFIRMED
         await self._mark(state=state, end_time_s=self._tools.clock.now_s(), evidence=evidence.text)
         self._step += 1
+
+    async def _settle_allocation(self) -> None:
+        """Brings the allocation to the truth as a last step, planned or not, however the others ended."""
+        record = self._running.record
+        step = await plan_settling(self._tools, self._context.uuid)
+        if step is None:
+            return
+        last = record.steps[-1] if record.steps else None
+        if last is None or last.state is not StepState.PENDING or not last.settles:
+            await self._running.publish(replace(record, steps=(*record.steps, *planned((step,)))))
+        self._step = len(self._running.record.steps) - 1
+        await self._run_step(step)
 
     def _set(self, **changes: object) -> OperationRecord:
         record = self._running.record
@@ -123,7 +142,7 @@ class Application:
         verdict = verify_target(world, self._plan.target, rebooted=context.rebooted)
         result = Result(
             outcome=verdict.outcome,
-            reasons=(*verdict.reasons, *context.notes),
+            reasons=(*verdict.reasons, *(note for note in context.notes if note not in verdict.reasons)),
             changed=context.changed,
             before=self._before,
             after=world.domain,
@@ -131,13 +150,22 @@ class Application:
         return replace(self._running.record, result=result, end_time_s=self._tools.clock.now_s())
 
     async def _failed(self, error: HvsvcError) -> OperationRecord:
-        record = self._running.record
+        steps = self._running.record.steps
+        failed = next((i for i, step in enumerate(steps) if step.state is StepState.FAILED), None)
+        around, now = self._tools.around, None
+        with suppress(Exception):  # the error says what failed; the domain as it is now, that the allocation differs
+            await self._settle_allocation()
         try:
-            now: DomainFacts | None = await self._tools.around.read_domain(self._context.uuid, ask_guest=True)
+            now = await around.with_allocation(await around.read_domain(self._context.uuid, ask_guest=True))
         except HvsvcError:
-            now = None  # the error says what failed; what is true now could not be read
-        failed = next((i for i, step in enumerate(record.steps) if step.state is StepState.FAILED), None)
-        return replace(record, error=error, failed_step=failed, now=now, end_time_s=self._tools.clock.now_s())
+            now = None  # what is true now could not be read
+        return replace(
+            self._running.record,
+            error=error,
+            failed_step=failed,
+            now=now,
+            end_time_s=self._tools.clock.now_s(),
+        )
 
     async def _publish_end(self, record: OperationRecord) -> None:
         try:

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from hvsvc.domain.allocation import AllocationFacts, ProviderRoom, Size
 from hvsvc.domain.facts import Balloon, DomainEvent, DomainFacts, GuestCpus, HostFacts, ServerFacts
 from hvsvc.domain.operation import OperationRecord
 
@@ -106,6 +107,30 @@ class Servers(Protocol):
 
     async def read_reboot_result(self, server_id: str, request_id: str) -> str | None:
         """Result of the reboot's instance action, such as "Success" or "Error"; None while it runs."""
+        ...
+
+
+class Placement(Protocol):
+    """Placement's API. Raises UnavailableError(PLACEMENT_UNAVAILABLE), NotPermittedError(PLACEMENT_NOT_PERMITTED),
+    FailedPreconditionError with ALLOCATION_MISSING or PLACEMENT_REFUSED, DeadlineError."""
+
+    async def read_allocation(self, server_id: str) -> AllocationFacts:
+        """Reads what the server has allocated on its compute provider."""
+        ...
+
+    async def read_room(self, resource_provider: str) -> ProviderRoom:
+        """Reads inventory and usage of the provider's VCPU and MEMORY_MB."""
+        ...
+
+    async def set_allocation(self, server_id: str, seen: AllocationFacts, wanted: Size) -> AllocationFacts:
+        """Sets VCPU and MEMORY_MB where they still are as `seen`; returns them as read back.
+
+        All else of the server's allocation stays as it is.
+
+        :raises AbortedError: ALLOCATION_CHANGED; nothing is written then.
+        :raises FailedPreconditionError: ALLOCATION_ABOVE_MAX_UNIT, ALLOCATION_NO_CAPACITY,
+            PLACEMENT_REFUSED; nothing is written then.
+        """
         ...
 
 

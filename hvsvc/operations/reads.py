@@ -75,8 +75,9 @@ class DomainReads:
         return found[0][0]
 
     async def get(self, name: str, *, full: bool) -> DomainFacts:
-        """Reports one domain; `full` asks the guest agent too."""
-        return await self._around.read_domain(await self.resolve(name), ask_guest=full)
+        """Reports one domain; `full` asks the guest agent and Placement too."""
+        facts = await self._around.read_domain(await self.resolve(name), ask_guest=full)
+        return await self._around.with_allocation(facts) if full else facts
 
     async def list(
         self, *, states: frozenset[DomainState], nova_server: str, after_uuid: str, limit: int, full: bool
@@ -91,11 +92,11 @@ class DomainReads:
         ][:limit]
         if not full:
             return found
-        return await asyncio.gather(*(self._with_guest(facts) for facts in found))
+        return await asyncio.gather(*(self._in_full(facts) for facts in found))
 
-    async def _with_guest(self, facts: DomainFacts) -> DomainFacts:
+    async def _in_full(self, facts: DomainFacts) -> DomainFacts:
         async with self._agents:
-            return await self._around.with_guest(facts)
+            return await self._around.with_allocation(await self._around.with_guest(facts))
 
     async def watch(self, names: Sequence[str]) -> AsyncIterator[WatchItem]:
         """Yields every domain once, then each change; never ends by itself.

@@ -4,32 +4,40 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from hvsvc.domain.allocation import PlacementPolicy, ProviderRoom
 from hvsvc.domain.facts import DomainFacts, ServerFacts
 from hvsvc.domain.limits import HostLimits
 from hvsvc.domain.world import World
 from hvsvc.errors import FailedPreconditionError, GuestAgentError, HvsvcError, Reason
-from hvsvc.operations.ports import Guest, Hypervisor, Servers
+from hvsvc.operations.ports import Guest, Hypervisor, Placement, Servers
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Reads through the adapters; `servers` is None on a host without a Nova credential."""
+    """Reads through the adapters; `servers` is None on a host without a Nova credential.
+
+    `placement` is None there too, and under policy OFF.
+    """
 
     hypervisor: Hypervisor
     guest: Guest
     servers: Servers | None
     limits: HostLimits
+    placement: Placement | None = None
+    policy: PlacementPolicy = PlacementPolicy.OFF
 
     async def read_world(self, uuid: str, *, ask_guest: bool) -> World:
-        """Reads the domain, its host and its Nova server.
+        """Reads the domain, its host, its allocation and its Nova server.
 
-        :raises HvsvcError: where libvirt cannot tell; the guest's and Nova's silence
-            is part of the answer.
+        :raises HvsvcError: where libvirt cannot tell; the silence of the guest, of Nova
+            and of Placement is part of the answer.
         """
-        domain = await self.read_domain(uuid, ask_guest=ask_guest)
+        domain = await self.with_allocation(await self.read_domain(uuid, ask_guest=ask_guest))
         host = await self.hypervisor.read_host(domain)
+        room = await self._read_room(domain)
+        # after the allocation: a task that Nova began in between then shows, and the allocation is let alone
         server, error = await self._read_server(domain)
-        return World(domain, host, self.limits, server, error)
+        return World(domain, host, self.limits, server, error, self.policy, room)
 
     async def read_domain(self, uuid: str, *, ask_guest: bool) -> DomainFacts:
         """Reads the domain, and the guest's CPUs where asked; a silent guest is noted in the facts."""
@@ -56,6 +64,23 @@ class Surroundings:
             return replace(domain, guest=await self.guest.read_cpus(domain.uuid))
         except GuestAgentError as err:
             return replace(domain, guest_error=err)
+
+    async def with_allocation(self, domain: DomainFacts) -> DomainFacts:
+        """Adds what Placement has allocated to a server; a Placement that cannot tell is noted in the facts."""
+        if domain.nova is None or self.placement is None:
+            return domain
+        try:
+            return replace(domain, allocation=await self.placement.read_allocation(domain.uuid))
+        except HvsvcError as err:
+            return replace(domain, allocation_error=err)
+
+    async def _read_room(self, domain: DomainFacts) -> ProviderRoom | None:
+        if domain.allocation is None or self.placement is None or self.policy is not PlacementPolicy.ENFORCE:
+            return None
+        try:
+            return await self.placement.read_room(domain.allocation.resource_provider)
+        except HvsvcError:
+            return None  # Placement itself then decides when the allocation is written
 
     async def _read_server(self, domain: DomainFacts) -> tuple[ServerFacts | None, HvsvcError | None]:
         if domain.nova is None:

@@ -8,6 +8,7 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hvsvc.domain import report
+from hvsvc.domain.allocation import AllocationFacts
 from hvsvc.domain.definition import Definition, NovaMetadata
 from hvsvc.domain.facts import DomainFacts, DomainState
 from hvsvc.domain.topology import Topology
@@ -75,6 +76,7 @@ def to_domain(facts: DomainFacts, read_time_s: float | None) -> domain_pb2.Domai
             for note in described.conditions
         ],
         etag=facts.etag,
+        allocation=None if facts.allocation is None else _allocation(facts.allocation),
         virt_type=known.virt_type,
         arch=known.arch,
         machine=known.machine,
@@ -154,6 +156,14 @@ def _nova(uuid: str, nova: NovaMetadata) -> domain_pb2.NovaServer:
         flavor_memory_mib=nova.flavor_memory_mib,
         project=clean(nova.project),
         project_id=nova.project_id,
+    )
+
+
+def _allocation(allocation: AllocationFacts) -> domain_pb2.Allocation:
+    return domain_pb2.Allocation(
+        vcpus=allocation.size.vcpus,
+        memory_mib=allocation.size.memory_mib,
+        resource_provider=allocation.resource_provider,
     )
 
 

@@ -18,6 +18,7 @@ KINDS: Final = {
     StepKind.SET_MEMORY_LIVE: scaling_pb2.Step.KIND_SET_MEMORY_LIVE,
     StepKind.SET_VCPUS_LIVE: scaling_pb2.Step.KIND_SET_VCPUS_LIVE,
     StepKind.ONLINE_GUEST_CPUS: scaling_pb2.Step.KIND_ONLINE_GUEST_CPUS,
+    StepKind.SET_ALLOCATION: scaling_pb2.Step.KIND_SET_ALLOCATION,
 }
 EFFECTS: Final = {
     Effect.LIVE: scaling_pb2.Step.EFFECT_LIVE,

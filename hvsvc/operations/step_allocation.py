@@ -1,0 +1,94 @@
+"""Step SET_ALLOCATION: raises the server's allocation in Placement, or brings it back to the truth (case API-04)."""
+
+from __future__ import annotations
+
+from hvsvc.domain.allocation import AllocationFacts, PlacementPolicy, Size
+from hvsvc.domain.plan_allocation import check_settled, settling, true_size
+from hvsvc.domain.steps import Step
+from hvsvc.domain.world import World
+from hvsvc.errors import AbortedError, HvsvcError, Reason
+from hvsvc.operations.context import Context, Deadline, Evidence, Tools
+from hvsvc.operations.step_wait import balloon_settled
+
+
+async def set_allocation(tools: Tools, context: Context, step: Step) -> Evidence:
+    """Raises the allocation to what the step says; without a size, brings it to the truth.
+
+    :raises HvsvcError: only where it raises: what Placement answered; nothing of the
+        domain was changed then. Bringing it to the truth is UNCONFIRMED instead, since
+        that must not hide how the change itself ended.
+    """
+    try:
+        world = await tools.around.read_world(context.uuid, ask_guest=False)
+        wanted = step.allocation or true_size(world.domain)
+        changed = world.domain.allocation is None or world.domain.allocation.size != wanted
+        found = await _write(tools, world, wanted)
+    except HvsvcError as err:
+        if not step.settles:
+            raise
+        return Evidence(f"the allocation could not be brought to the truth: {err.message}", confirmed=False)
+    context.changed = context.changed or changed
+    return Evidence(f"Placement has {found.size} allocated")
+
+
+async def plan_settling(tools: Tools, uuid: str) -> Step | None:
+    """The step that brings the allocation to the truth; None where it is there, or unknown, or not ours to set.
+
+    :raises HvsvcError: where libvirt cannot tell.
+    """
+    if tools.around.policy is not PlacementPolicy.ENFORCE:
+        return None
+    domain = await tools.around.with_allocation(await tools.hypervisor.read_domain(uuid))
+    if domain.allocation is None or domain.allocation.size == true_size(domain):
+        return None
+    return settling(f"allocation {domain.allocation.size} to {true_size(domain)}, what the domain has")
+
+
+async def reconcile_allocation(tools: Tools, uuid: str) -> tuple[Size, Size] | None:
+    """Brings the allocation to the truth, whoever changed the domain; (before, after), None where it was there.
+
+    Only under ENFORCE and for a domain of Nova. After a start it first waits for the
+    balloon, bounded, since all of the maximum memory counts as used until it settles
+    (case RB-07). The caller holds the domain's lock.
+
+    :raises HvsvcError: what libvirt, Nova or Placement answered; AbortedError
+        SERVER_BUSY where Nova is at work on the server, which is not to be disturbed.
+    """
+    around = tools.around
+    if around.policy is not PlacementPolicy.ENFORCE:
+        return None
+    deadline = Deadline(tools.clock, tools.timeouts.balloon_timeout_s)
+    while (domain := await tools.hypervisor.read_domain(uuid)).running and not balloon_settled(domain):
+        if deadline.over:
+            break
+        await deadline.pause(tools.timeouts.poll_interval_s)
+    if domain.nova is None:
+        return None
+    world = await around.read_world(uuid, ask_guest=False)
+    allocation = world.domain.allocation
+    wanted = true_size(world.domain)
+    if allocation is not None and allocation.size == wanted:
+        return None
+    found = await _write(tools, world, wanted)
+    return (allocation.size if allocation is not None else wanted), found.size
+
+
+async def _write(tools: Tools, world: World, wanted: Size) -> AllocationFacts:
+    domain, placement = world.domain, tools.around.placement
+    if domain.allocation_error is not None:
+        raise domain.allocation_error
+    assert placement is not None, "ENFORCE comes with an adapter"
+    assert domain.allocation is not None, "it was read, or there is an error"
+    if domain.allocation.size == wanted:
+        return domain.allocation
+    for refused in check_settled(world):
+        raise refused
+    found = await placement.set_allocation(domain.uuid, domain.allocation, wanted)
+    if found.size != wanted:
+        raise AbortedError(
+            Reason.ALLOCATION_CHANGED,
+            f"Placement took {wanted}, but {found.size} are there: somebody else changed the allocation; read the "
+            "domain, then repeat the request",
+            {"asked": wanted, "found": found.size},
+        )
+    return found
