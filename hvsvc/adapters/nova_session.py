@@ -128,10 +128,11 @@ class NovaSession:
         with self._lock:
             self._adapter = None
 
-    def get(self, path: str, what: str) -> Answer:
-        """Reads `path`; `what` names it in errors."""
+    def get(self, path: str, what: str, *, microversion: str | None = None) -> Answer:
+        """Reads `path`; `what` names it in errors. A newer microversion than the service's where it is given."""
+        version = microversion or self._service.microversion
         with self._translated(what):
-            response = self._signed_in().get(path, microversion=self._service.microversion, **_ONE_TRY)
+            response = self._signed_in().get(path, microversion=version, **_ONE_TRY)
             answer = _answer(response)
         return self._checked(answer, what)
 

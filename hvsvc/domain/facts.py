@@ -7,6 +7,7 @@ from enum import Enum
 
 from hvsvc.domain.allocation import AllocationFacts
 from hvsvc.domain.definition import Definition, NovaMetadata
+from hvsvc.domain.flavor import Flavor
 from hvsvc.errors import HvsvcError
 
 
@@ -169,6 +170,11 @@ class ServerFacts:
     #: compute host and libvirt name; None without the admin role
     host: str | None
     libvirt_name: str | None
+    project_id: str = ""
+    #: as the server was made from it; None where Nova does not tell
+    flavor: Flavor | None = None
+    #: the root disk is a volume, to which the flavor's disk does not matter
+    volume_backed: bool = False
 
 
 class LifecycleEvent(Enum):
