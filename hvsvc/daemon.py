@@ -26,8 +26,10 @@ from hvsvc.adapters.journal import SqliteJournal
 from hvsvc.adapters.libvirt_domains import LibvirtDomains
 from hvsvc.adapters.libvirt_settings import LibvirtSettings
 from hvsvc.adapters.nova_later import LaterServers, import_nova
+from hvsvc.adapters.placement_later import LaterPlacement, import_placement
 from hvsvc.config import Config, load_config
 from hvsvc.config.values import split_address
+from hvsvc.domain.allocation import PlacementPolicy
 from hvsvc.errors import HvsvcError
 from hvsvc.operations.changes import Changes
 from hvsvc.operations.context import Tools
@@ -200,7 +202,15 @@ async def _assemble(config: Config, stack: AsyncExitStack) -> Parts:
         )
         stack.push_async_callback(servers.close)
 
-    around = Surroundings(hypervisor, guest, servers, config.host_limits)
+    policy = PlacementPolicy(config.placement.policy)
+    placement = None
+    if config.nova is not None and policy is not PlacementPolicy.OFF:
+        placement = LaterPlacement(
+            partial(import_placement, config.nova.cloud, call_timeout_s=config.placement.call_timeout_s)
+        )
+        stack.push_async_callback(placement.close)
+
+    around = Surroundings(hypervisor, guest, servers, config.host_limits, placement, policy)
     reads = DomainReads(around)
     changes = Changes(Tools(around, journal, clock, _timeouts(config)), reads, operations, DomainLocks())
     return Parts(hypervisor, servers, operations, UseCases(reads, changes, operations))

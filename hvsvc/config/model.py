@@ -122,6 +122,20 @@ class Nova(Section):
     poll_interval_s: float = _number(0.5, 0.1, 30, "time between two looks at a reboot that is waited for")
 
 
+class Placement(Section):
+    """What a server has allocated in Placement, with the credential of `[nova]`."""
+
+    policy: Literal["off", "report", "enforce"] = _key(
+        "report",
+        '"off", "report" or "enforce"',
+        "not asked; shown, and a growth beyond it warned of; or raised before a growth, which is refused where "
+        "Placement refuses, and brought back to what the domain has afterwards",
+    )
+    call_timeout_s: float = _number(
+        10, 1, 600, "longest wait for one reading or writing of an allocation, repetitions included"
+    )
+
+
 class Reboot(Section):
     """Reboots of domains that Nova does not know: hvsvc shuts them down and starts them."""
 
@@ -241,6 +255,7 @@ class Config(Section):
     libvirt: Libvirt = Libvirt()
     guest: Guest = Guest()
     nova: Nova | None = None
+    placement: Placement = Placement()
     reboot: Reboot = Reboot()
     listen: Listen = Listen()
     tls: Tls | None = None

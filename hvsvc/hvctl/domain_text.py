@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from hvsvc.hvctl.accounting_text import accounting_lines
 from hvsvc.hvctl.columns import find
 from hvsvc.hvctl.document import Document
 from hvsvc.hvctl.output import aligned
@@ -66,6 +67,8 @@ def dominfo_lines(domain: Document) -> list[str]:
     pairs = [(label, safe(value)) for label, value in _pairs(domain) if value not in {None, ""}]
     lines = aligned(pairs, least=15)
     lines += ["", *sizes_grid(domain)]
+    if accounting := accounting_lines(domain):
+        lines += ["", *accounting]
     if domain.get("pending_reboot"):
         reasons = "; ".join(domain.get("pending_reboot_reasons", [])) or "the stored definition differs"
         lines += ["", f"Pending a reboot: {safe(reasons)}"]
