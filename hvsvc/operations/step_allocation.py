@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hvsvc.domain.allocation import AllocationFacts, PlacementPolicy, Size
+from hvsvc.domain.check_live import memory_reached
+from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.plan_allocation import check_settled, settling, true_size
 from hvsvc.domain.steps import Step
 from hvsvc.domain.world import World
@@ -44,33 +46,40 @@ async def plan_settling(tools: Tools, uuid: str) -> Step | None:
     return settling(f"allocation {domain.allocation.size} to {true_size(domain)}, what the domain has")
 
 
-async def reconcile_allocation(tools: Tools, uuid: str) -> tuple[Size, Size] | None:
-    """Brings the allocation to the truth, whoever changed the domain; (before, after), None where it was there.
+async def wait_settled(tools: Tools, uuid: str) -> None:
+    """After a start, waits for the balloon: all of the maximum memory counts as used until it settles (case RB-07).
 
-    Only under ENFORCE and for a domain of Nova. After a start it first waits for the
-    balloon, bounded, since all of the maximum memory counts as used until it settles
-    (case RB-07). The caller holds the domain's lock.
+    :raises HvsvcError: where libvirt cannot tell.
+    """
+    deadline = Deadline(tools.clock, tools.timeouts.balloon_timeout_s)
+    while _inflates(await tools.hypervisor.read_domain(uuid)) and not deadline.over:
+        await deadline.pause(tools.timeouts.poll_interval_s)
+
+
+async def reconcile_allocation(tools: Tools, uuid: str) -> tuple[Size, Size] | None:
+    """Brings the allocation to the truth, whoever changed the domain: (before, after); None where it was there.
+
+    Only under ENFORCE and for a domain of Nova. The caller holds the domain's lock.
 
     :raises HvsvcError: what libvirt, Nova or Placement answered; AbortedError
         SERVER_BUSY where Nova is at work on the server, which is not to be disturbed.
     """
-    around = tools.around
-    if around.policy is not PlacementPolicy.ENFORCE:
+    if tools.around.policy is not PlacementPolicy.ENFORCE:
         return None
-    deadline = Deadline(tools.clock, tools.timeouts.balloon_timeout_s)
-    while (domain := await tools.hypervisor.read_domain(uuid)).running and not balloon_settled(domain):
-        if deadline.over:
-            break
-        await deadline.pause(tools.timeouts.poll_interval_s)
-    if domain.nova is None:
+    world = await tools.around.read_world(uuid, ask_guest=False)
+    if world.domain.nova is None:
         return None
-    world = await around.read_world(uuid, ask_guest=False)
-    allocation = world.domain.allocation
-    wanted = true_size(world.domain)
-    if allocation is not None and allocation.size == wanted:
-        return None
+    allocation, wanted = world.domain.allocation, true_size(world.domain)
     found = await _write(tools, world, wanted)
-    return (allocation.size if allocation is not None else wanted), found.size
+    return None if allocation is None or allocation.size == wanted else (allocation.size, found.size)
+
+
+def _inflates(domain: DomainFacts) -> bool:
+    """Whether the balloon still is where a start leaves it; one moved elsewhere since is not waited for."""
+    live = domain.live
+    if not domain.running or live is None or balloon_settled(domain):
+        return False
+    return memory_reached(domain.balloon.actual_kib, live.memory_kib)
 
 
 async def _write(tools: Tools, world: World, wanted: Size) -> AllocationFacts:
