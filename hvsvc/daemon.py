@@ -30,11 +30,16 @@ from hvsvc.adapters.placement_later import LaterPlacement, import_placement
 from hvsvc.config import Config, load_config
 from hvsvc.config.values import split_address
 from hvsvc.domain.allocation import PlacementPolicy
+from hvsvc.domain.desired import ReapplyPolicy
+from hvsvc.domain.reapply import Backoff
 from hvsvc.errors import HvsvcError
+from hvsvc.operations.allocation_keeper import AllocationKeeper
 from hvsvc.operations.changes import Changes
 from hvsvc.operations.context import Tools
 from hvsvc.operations.domain_locks import DomainLocks
+from hvsvc.operations.drifts import Drifts
 from hvsvc.operations.reads import DomainReads
+from hvsvc.operations.reapply import Reapplier, ReapplySettings
 from hvsvc.operations.running import Operations
 from hvsvc.operations.settings import Timeouts
 from hvsvc.operations.surroundings import Surroundings
@@ -67,6 +72,8 @@ class Parts:
     hypervisor: LibvirtDomains
     servers: LaterServers | None
     operations: Operations
+    reapplier: Reapplier
+    keeper: AllocationKeeper | None
     use_cases: UseCases
 
 
@@ -148,7 +155,10 @@ async def run(config: Config) -> None:
             tasks = [
                 background.create_task(_follow_libvirt(config, parts.hypervisor, health, metrics)),
                 background.create_task(_load_nova(parts.servers)),
+                background.create_task(parts.reapplier.run()),
             ]
+            if parts.keeper is not None:
+                tasks.append(background.create_task(parts.keeper.run()))
             if (interval_s := systemd.watchdog_interval_s()) is not None:
                 tasks.append(background.create_task(systemd.feed_watchdog(interval_s)))
             await stop.wait()
@@ -212,8 +222,25 @@ async def _assemble(config: Config, stack: AsyncExitStack) -> Parts:
 
     around = Surroundings(hypervisor, guest, servers, config.host_limits, placement, policy)
     reads = DomainReads(around)
-    changes = Changes(Tools(around, journal, clock, _timeouts(config)), reads, operations, DomainLocks())
-    return Parts(hypervisor, servers, operations, UseCases(reads, changes, operations))
+    tools = Tools(around, journal, clock, _timeouts(config))
+    locks = DomainLocks()
+    keeper = None
+    if policy is PlacementPolicy.ENFORCE:
+        keeper = AllocationKeeper(tools, locks, sweep_interval_s=config.drift.sweep_interval_s)
+    changes = Changes(tools, reads, operations, locks)
+    reapplier = Reapplier(tools, changes, operations, _reapply_settings(config))
+    drifts = Drifts(around, journal, reads, reapplier)
+    use_cases = UseCases(reads, changes, operations, drifts)
+    return Parts(hypervisor, servers, operations, reapplier, keeper, use_cases)
+
+
+def _reapply_settings(config: Config) -> ReapplySettings:
+    drift = config.drift
+    return ReapplySettings(
+        policy=ReapplyPolicy(drift.reapply),
+        sweep_interval_s=drift.sweep_interval_s,
+        backoff=Backoff(drift.backoff_s, drift.max_backoff_s, drift.attempts),
+    )
 
 
 def _libvirt_settings(config: Config) -> LibvirtSettings:

@@ -34,6 +34,8 @@ class Plan:
     warnings: tuple[Note, ...] = ()
     topology: Topology | None = None
     xml_diff: str = ""
+    #: what follows the reboot of RebootDomain: the recorded sizes, as far as the stored ceiling allows
+    growth: Target | None = None
 
     @property
     def needs_reboot(self) -> bool:
@@ -53,15 +55,19 @@ class Plan:
         return self.steps[:-1] if self.steps and self.steps[-1].settles else self.steps
 
 
-def plan_change(world: World, target: Target) -> Plan:
-    """Plans a target from what is true now; raises nothing, refusals are its blockers."""
+def plan_change(world: World, target: Target, growth: Target | None = None) -> Plan:
+    """Plans a target from what is true now; raises nothing, refusals are its blockers.
+
+    :param growth: the sizes that a reboot asked for as such is to be followed by.
+    """
     target, notes = _round_sizes(target)
     ceiling = plan_ceiling(world, target)
     reboot = _plan_reboot(world, target, ceiling)
-    live = plan_live(world, target, forecast=ceiling.after if reboot.steps else None)
+    sizes = growth or target
+    live = plan_live(world, sizes, forecast=ceiling.after if reboot.steps else None)
     stored = Part()
     if not ceiling.part.blockers:  # else there is nothing yet to store upon
-        stored = plan_stored_current(world, target, ceiling.after, live_too=bool(live.steps))
+        stored = plan_stored_current(world, sizes, ceiling.after, live_too=bool(live.steps))
     changes = (*ceiling.part.steps, *reboot.steps, *live.steps, *stored.steps)
     first, last = plan_allocation(world, changes)
     steps = (*first.steps, *changes, *last.steps)
@@ -80,6 +86,7 @@ def plan_change(world: World, target: Target) -> Plan:
         ),
         topology=ceiling.topology,
         xml_diff=diff_definitions(world.domain.config_xml or "", final_xml) if final_xml else "",
+        growth=growth,
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from hvsvc.hvctl.accounting_text import accounting_lines
 from hvsvc.hvctl.columns import find
 from hvsvc.hvctl.document import Document
+from hvsvc.hvctl.drift_text import status_text
 from hvsvc.hvctl.output import aligned
 from hvsvc.hvctl.sizes import format_kib
 from hvsvc.hvctl.terminal import safe
@@ -72,6 +73,9 @@ def dominfo_lines(domain: Document) -> list[str]:
     if domain.get("pending_reboot"):
         reasons = "; ".join(domain.get("pending_reboot_reasons", [])) or "the stored definition differs"
         lines += ["", f"Pending a reboot: {safe(reasons)}"]
+    if (drift := domain.get("drift")) and drift.get("status") != "IN_SYNC":
+        lines += ["", f"Drift: {status_text(drift)}"]
+        lines += [f"  {safe(difference)}" for difference in drift.get("differences", [])]
     if conditions := domain.get("conditions"):
         lines += ["", "Conditions:"]
         lines += [f"  {safe(item.get('reason', ''))}: {safe(item.get('message', ''))}" for item in conditions]

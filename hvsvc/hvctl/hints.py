@@ -21,6 +21,7 @@ BY_REASON: Final[dict[Reason, str]] = {
     Reason.REQUEST_ID_REUSED: "leave --request-id out: each command then gets a new one",
     Reason.DOMAIN_NOT_FOUND: _OTHER_HOST,
     Reason.SERVER_NOT_FOUND: _OTHER_HOST,
+    Reason.NOTHING_RECORDED: "hvctl drift --all lists what is recorded",
     Reason.OPERATION_NOT_FOUND: "hvctl operations list shows those that are kept",
     Reason.REBOOT_REQUIRED: "add --reboot soft if the guest may be rebooted",
     Reason.ABOVE_LIVE_CEILING: f"{_RAISE} --reboot soft",

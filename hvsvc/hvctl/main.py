@@ -27,6 +27,8 @@ COMMANDS: Final[dict[str, str]] = {
     "setmem": "change",
     "scale": "change",
     "reboot": "change",
+    "drift": "drift",
+    "forget": "drift",
     "watch": "watch",
     "operations": "operations",
     "health": "health",

@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.operation import OperationRecord, Result
+from hvsvc.domain.outcome import Note
 from hvsvc.domain.plan import Plan, plan_change
 from hvsvc.domain.steps import Step, StepKind, StepRecord, StepState
-from hvsvc.domain.target import Method, RebootMode
+from hvsvc.domain.target import Method, RebootMode, Target
 from hvsvc.domain.verify import verify_target
 from hvsvc.domain.world import World
-from hvsvc.errors import CancelledError, HvsvcError, InternalError, Reason
+from hvsvc.errors import CancelledError, FailedPreconditionError, HvsvcError, InternalError, Reason
 from hvsvc.operations.context import Context, Evidence, Tools
 from hvsvc.operations.running import Running
 from hvsvc.operations.step_allocation import plan_settling, set_allocation
@@ -64,12 +65,19 @@ class Application:
         )
         self._context.notes += plan.warnings
 
+    @property
+    def changed(self) -> bool:
+        """Whether anything was changed or rebooted."""
+        return self._context.changed
+
     async def run(self) -> None:
         """Runs the plan; after a reboot, plans afresh from what is true then."""
         try:
             await self._run_plan(self._plan)
             if self._plan.needs_reboot and self._plan.target.method is Method.SCALE_DOMAIN:
-                await self._run_plan(await self._plan_afresh())
+                await self._run_plan(await self._plan_afresh(self._plan.target))
+            elif self._plan.growth is not None:
+                await self._grow_again(self._plan.growth)
             await self._settle_allocation()
             record = await self._judged()
         except HvsvcError as err:
@@ -121,9 +129,20 @@ class Application:
     async def _mark(self, **changes: object) -> None:
         await self._running.publish(self._set(**changes))
 
-    async def _plan_afresh(self) -> Plan:
+    async def _grow_again(self, growth: Target) -> None:
+        """Grows to the recorded size after a reboot that was asked for as such, which is done and stays so."""
+        try:
+            plan = await self._plan_afresh(growth)
+        except FailedPreconditionError as err:
+            self._context.notes += (Note.of(error) for error in (err, *err.others))
+            done = self._running.record.steps[: self._step]
+            await self._running.publish(replace(self._running.record, steps=done))
+        else:
+            await self._run_plan(plan)
+
+    async def _plan_afresh(self, target: Target) -> Plan:
         """Plans what a reboot brought within reach; another reboot is not consented to."""
-        target = replace(self._plan.target, reboot=RebootMode.NEVER)
+        target = replace(target, reboot=RebootMode.NEVER)
         world = await self._tools.around.read_world(self._context.uuid, ask_guest=True)
         self._context.domain = self._context.planned_from = world.domain
         plan = plan_change(world, target)
@@ -139,7 +158,7 @@ class Application:
         context = self._context
         world = await self._tools.around.read_world(context.uuid, ask_guest=True)
         world = replace(world, domain=_without_stale_statistics(world.domain, context.balloon_moved_s))
-        verdict = verify_target(world, self._plan.target, rebooted=context.rebooted)
+        verdict = verify_target(world, self._verified_target(), rebooted=context.rebooted)
         result = Result(
             outcome=verdict.outcome,
             reasons=(*verdict.reasons, *(note for note in context.notes if note not in verdict.reasons)),
@@ -148,6 +167,12 @@ class Application:
             after=world.domain,
         )
         return replace(self._running.record, result=result, end_time_s=self._tools.clock.now_s())
+
+    def _verified_target(self) -> Target:
+        target, growth = self._plan.target, self._plan.growth
+        if growth is None:
+            return target
+        return replace(target, vcpus=growth.vcpus, memory_kib=growth.memory_kib)
 
     async def _failed(self, error: HvsvcError) -> OperationRecord:
         steps = self._running.record.steps

@@ -11,7 +11,9 @@ from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from hvsvc.domain.allocation import AllocationFacts, ProviderRoom, Size
+from hvsvc.domain.desired import DesiredState
 from hvsvc.domain.facts import Balloon, DomainEvent, DomainFacts, GuestCpus, HostFacts, ServerFacts
+from hvsvc.domain.flavor import Flavor
 from hvsvc.domain.operation import OperationRecord
 
 
@@ -109,6 +111,14 @@ class Servers(Protocol):
         """Result of the reboot's instance action, such as "Success" or "Error"; None while it runs."""
         ...
 
+    async def list_flavors(self) -> Sequence[Flavor]:
+        """Lists the flavors that the credential sees: an admin's sees all, a member's those of its project."""
+        ...
+
+    async def may_use_flavor(self, flavor_id: str, project_id: str) -> bool:
+        """Whether the project has access to a flavor that is not public."""
+        ...
+
 
 class Placement(Protocol):
     """Placement's API. Raises UnavailableError(PLACEMENT_UNAVAILABLE), NotPermittedError(PLACEMENT_NOT_PERMITTED),
@@ -135,7 +145,10 @@ class Placement(Protocol):
 
 
 class Journal(Protocol):
-    """Keeps operations and previous definitions, durably. Raises UnavailableError(JOURNAL_UNAVAILABLE)."""
+    """Keeps operations, previous definitions and desired states, durably.
+
+    Raises UnavailableError(JOURNAL_UNAVAILABLE).
+    """
 
     async def begin(self, operation: OperationRecord) -> None:
         """Stores a new operation."""
@@ -169,6 +182,23 @@ class Journal(Protocol):
 
     async def delete(self, operation_id: str) -> bool:
         """Forgets an operation that has ended; False where there was none."""
+        ...
+
+    async def replace_desired(
+        self, uuid: str, known: DesiredState | None, wanted: DesiredState | None
+    ) -> bool:
+        """Stores `wanted` in place of `known`, the record as it was read; it is on disk then.
+
+        None stands for no record. False, and nothing is stored, where another one is there.
+        """
+        ...
+
+    async def read_desired(self, uuid: str) -> DesiredState | None:
+        """What this domain was asked for; None where nothing is recorded."""
+        ...
+
+    async def read_all_desired(self) -> Sequence[DesiredState]:
+        """What every domain was asked for, ordered by uuid."""
         ...
 
 

@@ -83,7 +83,13 @@ class Surroundings:
             return None  # Placement itself then decides when the allocation is written
 
     async def _read_server(self, domain: DomainFacts) -> tuple[ServerFacts | None, HvsvcError | None]:
-        if domain.nova is None:
+        return await self.read_server(domain.uuid, is_server=domain.nova is not None)
+
+    async def read_server(
+        self, uuid: str, *, is_server: bool
+    ) -> tuple[ServerFacts | None, HvsvcError | None]:
+        """Asks Nova for the server of a domain, on this host or not; its silence is the second value."""
+        if not is_server:
             return None, None
         if self.servers is None:
             return None, FailedPreconditionError(
@@ -91,6 +97,6 @@ class Surroundings:
                 "the domain is Nova's, and this host has no Nova credential; set [nova] cloud in hvsvc's configuration",
             )
         try:
-            return await self.servers.read_server(domain.uuid), None
+            return await self.servers.read_server(uuid), None
         except HvsvcError as err:
             return None, err

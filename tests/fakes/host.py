@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hvsvc.domain.desired import DesiredState
 from hvsvc.domain.edit_definition import Edit, edit_definition
 from hvsvc.domain.facts import (
     Balloon,
@@ -24,6 +25,7 @@ from hvsvc.domain.facts import (
     LifecycleEvent,
     ServerFacts,
 )
+from hvsvc.domain.flavor import Flavor
 from hvsvc.domain.operation import OperationRecord
 from hvsvc.domain.read_definition import parse_definition
 from hvsvc.domain.xml_document import fingerprint
@@ -79,6 +81,9 @@ class FakeHost:
     nova_reboot: str = "soft"
     nova_seconds: float = 3.0
     server: ServerFacts = SERVER
+    flavors: Sequence[Flavor] = ()
+    #: projects that may use a flavor that is not public, by its id
+    flavor_projects: dict[str, tuple[str, ...]] = field(default_factory=dict)
     #: the definition Nova makes anew
     flavor_xml: str = ""
     obeys_shutdown: bool = True
@@ -295,6 +300,14 @@ class FakeHost:
             raise self.errors["read_reboot_result"]
         return self._reboots[request_id]
 
+    async def list_flavors(self) -> Sequence[Flavor]:
+        if "list_flavors" in self.errors:
+            raise self.errors["list_flavors"]
+        return self.flavors
+
+    async def may_use_flavor(self, flavor_id: str, project_id: str) -> bool:
+        return project_id in self.flavor_projects.get(flavor_id, ())
+
 
 @dataclass
 class FakeJournal:
@@ -304,6 +317,7 @@ class FakeJournal:
     records: dict[str, OperationRecord] = field(default_factory=dict)
     history: list[OperationRecord] = field(default_factory=list)
     definitions: list[tuple[str, str, str]] = field(default_factory=list)
+    desired: dict[str, DesiredState] = field(default_factory=dict)
 
     def _check(self, name: str) -> None:
         if name in self.errors:
@@ -354,6 +368,26 @@ class FakeJournal:
 
     async def delete(self, operation_id: str) -> bool:
         return self.records.pop(operation_id, None) is not None
+
+    async def replace_desired(
+        self, uuid: str, known: DesiredState | None, wanted: DesiredState | None
+    ) -> bool:
+        self._check("replace_desired")
+        if self.desired.get(uuid) != known:
+            return False
+        if wanted is None:
+            self.desired.pop(uuid, None)
+        else:
+            self.desired[uuid] = wanted
+        return True
+
+    async def read_desired(self, uuid: str) -> DesiredState | None:
+        self._check("read_desired")
+        return self.desired.get(uuid)
+
+    async def read_all_desired(self) -> Sequence[DesiredState]:
+        self._check("read_desired")
+        return [self.desired[uuid] for uuid in sorted(self.desired)]
 
 
 def host(**values: Any) -> FakeHost:

@@ -11,6 +11,7 @@ from hvsvc.hvctl.columns import find
 from hvsvc.hvctl.document import Document, document_of, shape_of
 from hvsvc.hvctl.domain_name import domain_name, names_that_begin
 from hvsvc.hvctl.domain_text import dominfo_lines, state_text, vcpucount_lines
+from hvsvc.hvctl.drift_text import status_text
 from hvsvc.hvctl.output import print_many, print_one
 from hvsvc.hvctl.service import Service, connected
 from hvsvc.hvctl.settings import global_options
@@ -123,5 +124,12 @@ def _row(domain: Document) -> tuple[str, ...]:
         "-" if vcpus is None else str(vcpus),
         "-" if memory is None else format_kib(memory),
         ", ".join(room) or "-",
-        "pending reboot" if domain.get("pending_reboot") else "",
+        _note(domain),
     )
+
+
+def _note(domain: Document) -> str:
+    drift = domain.get("drift", {})
+    if drift.get("status", "IN_SYNC") not in {"IN_SYNC", "PENDING_REBOOT"}:
+        return status_text(drift)
+    return "pending reboot" if domain.get("pending_reboot") else ""
