@@ -7,6 +7,7 @@ Microversion 1.36: the last one whose allocations can be written back as they we
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
@@ -35,7 +36,9 @@ T = TypeVar("T")
 _THREADS = 4
 _READ_ATTEMPTS = 3
 #: other consumers of the same host raise the provider's generation too, so a conflict is ordinary
-_WRITE_ATTEMPTS = 5
+_WRITE_ATTEMPTS = 10
+#: longest wait before the second attempt; as much longer before each one after it
+_STEP_ASIDE_S = 0.05
 
 PLACEMENT = CloudService(
     "placement",
@@ -108,7 +111,8 @@ class PlacementAllocations:
     async def _set(
         self, server_id: str, seen: AllocationFacts, wanted: Size, what: str, order: Order
     ) -> AllocationFacts:
-        for _ in range(_WRITE_ATTEMPTS):
+        for attempt in range(_WRITE_ATTEMPTS):
+            await asyncio.sleep(random.uniform(0, attempt * _STEP_ASIDE_S))  # noqa: S311 no secret
             consumer = await self._read_consumer(server_id)
             now = find_compute(consumer, server_id)
             if now != seen:

@@ -290,6 +290,7 @@ async def test_other_writers_of_the_same_allocation_are_not_overwritten(
             wanted = 1 + len(taken) % 3
             if books.put(server, DISK_GB=wanted) == 204:
                 taken.append(wanted)
+            stop.wait(0.02)
 
     writer = threading.Thread(target=write_disks)
     writer.start()
