@@ -4,7 +4,8 @@
         cloud.servers[SERVER_ID] = server()
         cloud.errors["server"] = Fault(status=503, times=1)
 
-Places of the table: "discovery" and "auth" (Keystone), "server", "reboot", "action" (Nova).
+Places of the table: "discovery" and "auth" (Keystone), "server", "reboot", "action" (Nova);
+"allocation", "allocate", "inventory", "usage" (Placement).
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+from tests.fakes.books import Books
 
 SERVER_ID = "6b5f16a8-3a41-426d-8a29-7cd0beda2ea6"
 OTHER_SERVER_ID = "00000000-0000-0000-0000-000000000000"
@@ -93,6 +96,9 @@ class FakeCloud:
     servers: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: events of the instance action of each reboot, by request id
     actions: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    books: Books = field(default_factory=Books)
+    #: the services of the catalog
+    services: tuple[str, ...] = ("compute", "placement")
     errors: dict[str, Fault] = field(default_factory=dict)
     seen: list[Seen] = field(default_factory=list)
     #: what the cloud takes as a token that is still valid
@@ -195,6 +201,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         self._serve()
 
+    def do_PUT(self) -> None:
+        self._serve()
+
     def _serve(self) -> None:
         cloud = self.cloud
         length = int(self.headers.get("Content-Length") or 0)
@@ -249,19 +258,20 @@ class _Handler(BaseHTTPRequestHandler):
         )
         if self.headers.get("X-Auth-Token") != self.cloud.token:
             return place, (401, {}, {})
+        if path.startswith("/placement"):
+            return self.cloud.books.answer(self.command, path, body)
         return place, self._nova(path, body)
 
     def _keystone(self, path: str) -> tuple[str, tuple[int, Any, dict[str, str]]]:
         if path != "/identity/v3/auth/tokens":
             links = [{"rel": "self", "href": f"{self.cloud.url}/identity/v3/"}]
             return "discovery", (200, {"version": {"id": "v3.14", "status": "stable", "links": links}}, {})
-        endpoint = {
-            "interface": "public",
-            "region": "RegionOne",
-            "region_id": "RegionOne",
-            "id": "e",
-            "url": f"{self.cloud.url}/compute/v2.1",
-        }
+        place = {"interface": "public", "region": "RegionOne", "region_id": "RegionOne", "id": "e"}
+        urls = {"compute": f"{self.cloud.url}/compute/v2.1", "placement": f"{self.cloud.url}/placement"}
+        catalog = [
+            {"type": kind, "name": kind, "id": kind, "endpoints": [place | {"url": urls[kind]}]}
+            for kind in self.cloud.services
+        ]
         token = {
             "methods": ["password"],
             "issued_at": "2020-01-01T00:00:00.000000Z",
@@ -269,7 +279,7 @@ class _Handler(BaseHTTPRequestHandler):
             "user": {"id": "u", "name": "u", "domain": {"id": "default", "name": "Default"}},
             "project": {"id": "p", "name": "p", "domain": {"id": "default", "name": "Default"}},
             "roles": [{"id": "r", "name": "member"}],
-            "catalog": [{"type": "compute", "name": "nova", "id": "c", "endpoints": [endpoint]}],
+            "catalog": catalog,
         }
         return "auth", (201, {"token": token}, {"X-Subject-Token": self.cloud.token})
 
