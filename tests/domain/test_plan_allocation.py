@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -29,9 +30,10 @@ def allocated(vcpus: int, memory_mib: int) -> AllocationFacts:
     return AllocationFacts(Size(vcpus, memory_mib), PROVIDER)
 
 
-def enforced(domain: DomainFacts, **changes: object) -> World:
-    found = world(domain, placement=PlacementPolicy.ENFORCE, room=ROOM)
-    return replace(found, domain=replace(domain, **{"allocation": SMALL, **changes}))
+def enforced(domain: DomainFacts, **changes: Any) -> World:
+    """A world under ENFORCE whose Placement has the flavor's 2 vCPUs and 512 MiB allocated."""
+    seen = replace(domain, allocation=SMALL)
+    return world(replace(seen, **changes), placement=PlacementPolicy.ENFORCE, room=ROOM)
 
 
 def sets(plan: Plan) -> list[tuple[int, Size | None]]:

@@ -242,7 +242,7 @@ def forwarder(lab: Lab, tmp_path: Path) -> Iterator[tuple[Forwarder, Path]]:
     """A forwarder before Placement, and a clouds.yaml that goes through it."""
     with Forwarder(8778) as running:
         clouds = yaml.safe_load(lab.clouds_yaml.read_text())
-        endpoint = lab.cloud("admin").placement.get_endpoint().replace(":8778", f":{running.port}")
+        endpoint = str(lab.cloud("admin").placement.get_endpoint()).replace(":8778", f":{running.port}")
         clouds["clouds"]["lab-admin"]["placement_endpoint_override"] = endpoint
         path = tmp_path / "clouds.yaml"
         path.write_text(yaml.safe_dump(clouds))

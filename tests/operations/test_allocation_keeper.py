@@ -10,13 +10,14 @@ from dataclasses import replace
 import pytest
 
 from hvsvc.domain.allocation import AllocationFacts, PlacementPolicy, Size
+from hvsvc.domain.edit_definition import Edit, edit_definition
 from hvsvc.domain.facts import LifecycleEvent
 from hvsvc.errors import AbortedError, Reason, UnavailableError
 from hvsvc.operations.allocation_keeper import AllocationKeeper
 from tests.fakes.host import FakeHost, host
 from tests.fakes.placement import PROVIDER, FakePlacement
 from tests.fakes.targets import ROOMY
-from tests.fakes.worlds import UUID, domain_xml
+from tests.fakes.worlds import UUID
 from tests.operations.conftest import Floor
 
 FloorOf = Callable[..., Floor]
@@ -53,7 +54,7 @@ async def test_it_looks_at_the_start_and_after_each_event(floor_of: FloorOf) -> 
     _, keeper = keeper_of(floor_of, fake, placement)
     async with running(keeper):
         await until(lambda: placement.allocation.size == Size(2, 512))
-        fake.config_xml = domain_xml(**ROOMY | {"current": 4}, nova=True)
+        fake.config_xml = edit_definition(fake.config_xml, Edit(current_vcpus=4))
         fake.emit(LifecycleEvent.BALLOON_CHANGED)
         fake.emit(LifecycleEvent.DEFINED_UPDATED)
         await until(lambda: placement.allocation.size == Size(4, 512))
