@@ -48,10 +48,21 @@ def planned(steps: tuple[Step, ...]) -> tuple[StepRecord, ...]:
 
 
 class Application:
-    """One operation from its plan to its end; ends the record whatever happens."""
+    """One operation from its plan to its end; ends the record whatever happens.
 
-    def __init__(self, tools: Tools, running: Running, plan: Plan, before: World) -> None:
+    :param take_back: takes back what was recorded as asked, where it fails before anything changed.
+    """
+
+    def __init__(
+        self,
+        tools: Tools,
+        running: Running,
+        plan: Plan,
+        before: World,
+        take_back: Callable[[], Awaitable[None]],
+    ) -> None:
         self._tools = tools
+        self._take_back = take_back
         self._running = running
         self._plan = plan
         self._before = before.domain
@@ -64,11 +75,6 @@ class Application:
             planned_from=before.domain,
         )
         self._context.notes += plan.warnings
-
-    @property
-    def changed(self) -> bool:
-        """Whether anything was changed or rebooted."""
-        return self._context.changed
 
     async def run(self) -> None:
         """Runs the plan; after a reboot, plans afresh from what is true then."""
@@ -175,6 +181,8 @@ class Application:
         return replace(target, vcpus=growth.vcpus, memory_kib=growth.memory_kib)
 
     async def _failed(self, error: HvsvcError) -> OperationRecord:
+        if not self._context.changed:
+            await self._take_back()
         steps = self._running.record.steps
         failed = next((i for i, step in enumerate(steps) if step.state is StepState.FAILED), None)
         around, now = self._tools.around, None

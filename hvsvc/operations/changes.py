@@ -180,11 +180,8 @@ class Changes:
                 await self._tools.journal.replace_desired(asked.wanted.uuid, asked.wanted, asked.known)
 
     async def _run(self, running: Running, plan: Plan, world: World, asked: Asked | None) -> None:
-        application = Application(self._tools, running, plan, world)
         try:
-            await application.run()
-            if running.record.error is not None and not application.changed:
-                await self._take_back(asked)
+            await Application(self._tools, running, plan, world, lambda: self._take_back(asked)).run()
         finally:
             self._locks.release(running.record.uuid, running.record.id)
 

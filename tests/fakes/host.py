@@ -87,6 +87,8 @@ class FakeHost:
     #: the definition Nova makes anew
     flavor_xml: str = ""
     obeys_shutdown: bool = True
+    #: whether libvirt knows the domain
+    defined: bool = True
     _queues: list[asyncio.Queue[DomainEvent | HvsvcError]] = field(default_factory=list)
     _reboots: dict[str, str | None] = field(default_factory=dict)
     _sizes: list[tuple[float, int]] = field(default_factory=list)
@@ -148,7 +150,7 @@ class FakeHost:
         self.before_call("read_domain")
         if "read_domain" in self.errors:
             raise self.errors["read_domain"]
-        if uuid != UUID:
+        if uuid != UUID or not self.defined:
             raise NotFoundError(Reason.DOMAIN_NOT_FOUND, f"no domain {uuid}")
         live = parse_definition(self.live_xml) if self.live_xml is not None else None
         return replace(
@@ -175,10 +177,13 @@ class FakeHost:
         )
 
     async def read_domains(self) -> Sequence[DomainFacts]:
-        return [await self.read_domain(UUID)]
+        return [await self.read_domain(UUID)] if self.defined else []
 
     async def find_uuids(self, name: str) -> Sequence[tuple[str, str]]:
-        return [(UUID, "instance-00000001")] if name in (UUID, "instance-00000001", "web-1") else []
+        return [(UUID, "instance-00000001")] if self._has_name(name) else []
+
+    def _has_name(self, name: str) -> bool:
+        return self.defined and name in (UUID, "instance-00000001", "web-1")
 
     async def read_balloon(self, uuid: str) -> Balloon:
         if "read_balloon" in self.errors:
@@ -286,14 +291,18 @@ class FakeHost:
             self.server = replace(self.server, status="ERROR")
             self.live_xml = None
         elif self.nova_reboot == "fallback":
-            self.config_xml = self.flavor_xml
-            self.emit(LifecycleEvent.STOPPED_DESTROYED)
-            self.emit(LifecycleEvent.UNDEFINED)
-            self.emit(LifecycleEvent.DEFINED_ADDED)
-            self._start()
+            self.hard_reboot()
         elif self.nova_reboot == "soft":
             self.emit(LifecycleEvent.STOPPED_SHUTDOWN)
             self._start()
+
+    def hard_reboot(self) -> None:
+        """What Nova does at once and by itself: the definition is made anew, the domain started from it."""
+        self.config_xml = self.flavor_xml
+        self.emit(LifecycleEvent.STOPPED_DESTROYED)
+        self.emit(LifecycleEvent.UNDEFINED)
+        self.emit(LifecycleEvent.DEFINED_ADDED)
+        self._start()
 
     async def read_reboot_result(self, server_id: str, request_id: str) -> str | None:
         if "read_reboot_result" in self.errors:
