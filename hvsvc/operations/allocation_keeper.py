@@ -7,6 +7,7 @@ import asyncio
 import structlog
 
 from hvsvc.domain.facts import LifecycleEvent
+from hvsvc.domain.plan_allocation import true_size
 from hvsvc.errors import AbortedError, HvsvcError, NotFoundError
 from hvsvc.operations.context import Deadline, Tools
 from hvsvc.operations.domain_locks import ALLOCATION, DomainLocks
@@ -109,8 +110,7 @@ class AllocationKeeper:
             server is busy for longer than a reboot may take, or in a state to be left alone.
         """
         deadline = Deadline(self._tools.clock, self._tools.timeouts.reboot_timeout_s)
-        while True:
-            await wait_settled(self._tools, uuid)
+        while await self._differs(uuid):
             try:
                 await self._reconcile(uuid)
             except AbortedError as err:
@@ -119,6 +119,14 @@ class AllocationKeeper:
                 await self._tools.clock.sleep(self._tools.timeouts.nova_poll_interval_s)
             else:
                 return
+
+    async def _differs(self, uuid: str) -> bool:
+        """Looked at without the domain's lock, so that nobody is held up where there is nothing to write."""
+        await wait_settled(self._tools, uuid)
+        domain = await self._tools.around.with_allocation(await self._tools.hypervisor.read_domain(uuid))
+        if domain.allocation_error is not None:
+            raise domain.allocation_error
+        return domain.allocation is not None and domain.allocation.size != true_size(domain)
 
     async def _reconcile(self, uuid: str) -> None:
         self._locks.acquire(uuid, ALLOCATION)

@@ -37,9 +37,7 @@ def test_capacity_counts_what_the_server_has_once() -> None:
 
 
 def test_memory_is_judged_by_itself_and_both_are_told() -> None:
-    room = ProviderRoom(
-        replace(ROOM.vcpu, max_unit=4), Inventory(4096, 512, 1.0, 1, 4096, 1, used=3000)
-    )
+    room = ProviderRoom(replace(ROOM.vcpu, max_unit=4), Inventory(4096, 512, 1.0, 1, 4096, 1, used=3000))
     assert reasons(room, Size(8, 2048)) == [Reason.ALLOCATION_ABOVE_MAX_UNIT, Reason.ALLOCATION_NO_CAPACITY]
 
 

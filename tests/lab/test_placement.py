@@ -99,7 +99,15 @@ def daemon(
         yield process
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(autouse=True)
+def servers_go(lab: Lab) -> Iterator[None]:
+    """The project's quota is 20 cores."""
+    yield
+    for server in list(lab.servers):
+        lab.delete_server(server)
+
+
+@pytest.fixture
 def enforcing(lab: Lab) -> Iterator[HvsvcProcess]:
     with daemon(lab, "enforce") as process:
         yield process

@@ -138,3 +138,11 @@ async def test_a_user_is_told_what_the_lock_is_for(floor_of: FloorOf) -> None:
     placement.before_call = second
     await keeper.keep(UUID)
     assert "allocation in Placement is being written" in told[0]
+
+
+async def test_nobody_is_held_up_where_there_is_nothing_to_write(floor_of: FloorOf) -> None:
+    fake, placement = host(**ROOMY, nova=True), grown(2, 512)
+    floor, keeper = keeper_of(floor_of, fake, placement)
+    placement.before_call = lambda name: floor.locks.acquire(UUID, "op-1")
+    await keeper.keep(UUID)
+    assert placement.calls == []
