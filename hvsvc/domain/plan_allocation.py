@@ -84,8 +84,12 @@ def plan_allocation(world: World, steps: tuple[Step, ...]) -> tuple[Part, Part]:
     before, after = Part(), Part()
     if grows and raised != allocation.size:
         why = f"allocation {allocation.size} to {raised}, before anything grows"
-        refused = () if world.room is None else tuple(check_room(world.room, allocation.size, raised))
-        before = Part((Step(StepKind.SET_ALLOCATION, Effect.LIVE, why, allocation=raised),), refused)
+        refused: list[HvsvcError] = []
+        if world.server is None:  # a server at work is refused already, whatever the change
+            refused += check_settled(world)
+        if world.room is not None:
+            refused += check_room(world.room, allocation.size, raised)
+        before = Part((Step(StepKind.SET_ALLOCATION, Effect.LIVE, why, allocation=raised),), tuple(refused))
     at_last = raised if before.steps else allocation.size
     if at_last != course.last:
         after = Part((settling(f"allocation {at_last} to {course.last}, what the domain then has"),))

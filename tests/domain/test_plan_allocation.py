@@ -130,6 +130,14 @@ def test_placements_refusals_are_blockers_of_the_plan() -> None:
     assert reasons(unknown) == [], "Placement decides itself when the allocation is written"
 
 
+def test_an_allocation_is_not_touched_while_nobody_knows_what_nova_does() -> None:
+    gone = UnavailableError(Reason.NOVA_UNAVAILABLE, "down")
+    blind = replace(enforced(facts(ROOMY_NOVA)), server=None, server_error=gone)
+    assert plan_change(blind, GROW).blockers == (gone,)
+    covered = replace(blind, domain=replace(blind.domain, allocation=allocated(8, 1024)))
+    assert plan_change(covered, GROW).blockers == ()
+
+
 def test_a_growth_beyond_the_ceiling_is_told_first() -> None:
     room = replace(ROOM, vcpu=replace(ROOM.vcpu, max_unit=4))
     plan = plan_change(replace(enforced(facts({"nova": True})), room=room), GROW)
