@@ -212,8 +212,9 @@ async def _assemble(config: Config, stack: AsyncExitStack) -> Parts:
         )
         stack.push_async_callback(servers.close)
 
-    policy = PlacementPolicy(config.placement.policy)
-    placement = None
+    policy, placement = PlacementPolicy.OFF, None
+    if config.nova is not None:
+        policy = PlacementPolicy(config.placement.policy)
     if config.nova is not None and policy is not PlacementPolicy.OFF:
         placement = LaterPlacement(
             partial(import_placement, config.nova.cloud, call_timeout_s=config.placement.call_timeout_s)

@@ -16,7 +16,7 @@ from hvsvc.domain.read_definition import parse_definition
 from hvsvc.domain.steps import Effect, Part, Step, StepKind
 from hvsvc.domain.verify_stored import Finding
 from hvsvc.domain.world import World
-from hvsvc.errors import AbortedError, FailedPreconditionError, HvsvcError, Reason
+from hvsvc.errors import AbortedError, FailedPreconditionError, HvsvcError, Reason, UnavailableError
 
 #: Nova's statuses in which the allocation is the server's own and Nova is not about to replace it
 _SETTLED_STATUSES = EDITABLE_STATUSES | {"SHUTOFF"}
@@ -161,9 +161,8 @@ def _differs(allocated: Size, truth: Size) -> Note:
 
 
 def _unasked() -> HvsvcError:
-    return FailedPreconditionError(
-        Reason.PLACEMENT_UNAVAILABLE,
-        "the server's allocation in Placement was not read; set [nova] cloud in hvsvc's configuration",
+    return UnavailableError(
+        Reason.PLACEMENT_UNAVAILABLE, "the server's allocation in Placement was not read; read the domain again"
     )
 
 
