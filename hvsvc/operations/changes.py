@@ -12,8 +12,8 @@ from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.operation import OperationRecord, Result
 from hvsvc.domain.outcome import Outcome
 from hvsvc.domain.plan import Plan, plan_change
-from hvsvc.domain.resize_road import ResizeRoad
 from hvsvc.domain.plan_reboot import plan_reboot
+from hvsvc.domain.resize_road import ResizeRoad
 from hvsvc.domain.target import Method, Target
 from hvsvc.domain.world import World
 from hvsvc.errors import AbortedError, AlreadyExistsError, HvsvcError, Reason
