@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hvsvc.domain.allocation import AllocationFacts, PlacementPolicy, Size
 from hvsvc.domain.facts import Balloon, DomainFacts
@@ -18,7 +20,9 @@ from hvsvc.domain.target import Affect, Method, RebootMode, Target
 from hvsvc.domain.verify import verify_target
 from hvsvc.domain.world import World
 from hvsvc.errors import NotPermittedError, Reason, UnavailableError
+from tests.domain.test_plan_property import targets, worlds
 from tests.fakes.placement import PROVIDER, ROOM, SMALL
+from tests.fakes.simulated import applied
 from tests.fakes.targets import GROW, RAISE, ROOMY
 from tests.fakes.worlds import GIB, MIB, SERVER, facts, world
 
@@ -227,3 +231,30 @@ def test_nova_at_work_is_not_disturbed(status: str, task: str | None, settled: b
 def test_a_server_nova_cannot_tell_of_is_left_alone() -> None:
     gone = UnavailableError(Reason.NOVA_UNAVAILABLE, "down")
     assert list(check_settled(replace(enforced(facts(ROOMY_NOVA)), server=None, server_error=gone))) == [gone]
+
+
+# ---------------------------------------------------------------- whatever the domain and the target
+
+
+@given(worlds(hostile=False), targets(hostile=False), st.integers(0, 12), st.integers(0, 4096))
+@settings(max_examples=300, deadline=None)
+def test_a_growing_domain_never_has_more_than_is_allocated(
+    there: World, target: Target, vcpus: int, memory_mib: int
+) -> None:
+    domain = replace(there.domain, allocation=allocated(vcpus, memory_mib))
+    there = replace(there, domain=domain, placement=PlacementPolicy.ENFORCE)
+    plan = plan_change(there, target)
+    if plan.blockers or not plan.steps or domain.nova is None:
+        assert sets(plan) == [] or plan.blockers
+        return
+    changes = tuple(step for step in plan.steps if step.kind is not StepKind.SET_ALLOCATION)
+    on_the_way = [true_size(applied(there, changes[:count]).domain) for count in range(len(changes) + 1)]
+    raised = plan.steps[0].allocation
+    if raised is None:
+        now = Size(vcpus, memory_mib)
+        grows = any(not on_the_way[0].covers(size) for size in on_the_way)
+        assert not grows or all(now.covers(size) for size in on_the_way)
+    else:
+        assert all(raised.covers(size) for size in on_the_way)
+    at_last = raised or Size(vcpus, memory_mib)
+    assert plan.steps[-1].settles == (at_last != on_the_way[-1])
