@@ -186,7 +186,7 @@ class Application:
         steps = self._running.record.steps
         failed = next((i for i, step in enumerate(steps) if step.state is StepState.FAILED), None)
         around, now = self._tools.around, None
-        with suppress(Exception):  # the error says what failed; the domain as it is now, that the allocation differs
+        with suppress(Exception):  # the domain as it is now says that the allocation differs
             await self._settle_allocation()
         try:
             now = await around.with_allocation(await around.read_domain(self._context.uuid, ask_guest=True))
