@@ -116,11 +116,13 @@ class Application:
     async def _settle_allocation(self) -> None:
         """Brings the allocation to the truth as a last step, planned or not, however the others ended."""
         record = self._running.record
-        step = await plan_settling(self._tools, self._context.uuid)
+        waits = (
+            bool(record.steps) and record.steps[-1].settles and record.steps[-1].state is StepState.PENDING
+        )
+        step = await plan_settling(self._tools, self._context.uuid, even_if_there=waits)
         if step is None:
             return
-        last = record.steps[-1] if record.steps else None
-        if last is None or last.state is not StepState.PENDING or not last.settles:
+        if not waits:
             await self._running.publish(replace(record, steps=(*record.steps, *planned((step,)))))
         self._step = len(self._running.record.steps) - 1
         await self._run_step(step)

@@ -33,13 +33,16 @@ async def set_allocation(tools: Tools, context: Context, step: Step) -> Evidence
     return Evidence(f"Placement has {found.size} allocated")
 
 
-async def plan_settling(tools: Tools, uuid: str) -> Step | None:
+async def plan_settling(tools: Tools, uuid: str, *, even_if_there: bool = False) -> Step | None:
     """The step that brings the allocation to the truth; None where it is there, or unknown, or not ours to set.
 
+    :param even_if_there: the step is planned already and has to end in one way or another.
     :raises HvsvcError: where libvirt cannot tell.
     """
     if tools.around.policy is not PlacementPolicy.ENFORCE:
         return None
+    if even_if_there:
+        return settling("what the domain then has")
     domain = await tools.around.with_allocation(await tools.hypervisor.read_domain(uuid))
     if domain.allocation is None or domain.allocation.size == true_size(domain):
         return None

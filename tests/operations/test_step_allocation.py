@@ -149,11 +149,24 @@ async def test_a_shrink_that_gets_stuck_keeps_what_it_still_has(floor_of: FloorO
     fake = host(**ROOMY | {"current_memory_kib": GIB}, nova=True)
     fake.balloon_driver = "stuck"
     placement = allocated(2, 1024)
-    result = await enforcing(floor_of, fake, placement).result(
-        Target(Method.SET_MEMORY, memory_kib=768 * MIB)
-    )
-    assert result.outcome is Outcome.PARTIAL
+    record = await enforcing(floor_of, fake, placement).run(Target(Method.SET_MEMORY, memory_kib=768 * MIB))
+    assert record.result is not None
+    assert record.result.outcome is Outcome.PARTIAL
     assert placement.allocation.size == Size(2, 1024)
+    assert record.steps[-1].state is StepState.DONE
+    assert record.steps[-1].evidence == "Placement has 2 vCPUs and 1024 MiB allocated"
+
+
+async def test_a_shrink_whose_placement_goes_down_is_unconfirmed(floor_of: FloorOf) -> None:
+    fake = host(**ROOMY | {"current_memory_kib": GIB}, nova=True)
+    placement = allocated(2, 1024)
+    fake.before_call = lambda name: (
+        placement.errors.update(read_allocation=DOWN) if name == "set_memory_live" else None
+    )
+    record = await enforcing(floor_of, fake, placement).run(Target(Method.SET_MEMORY, memory_kib=768 * MIB))
+    assert record.result is not None
+    assert record.result.outcome is Outcome.UNCONFIRMED
+    assert allocations(record) == [(len(record.steps) - 1, StepState.UNCONFIRMED)]
 
 
 async def test_a_placement_that_goes_down_meanwhile_is_not_complete(floor_of: FloorOf) -> None:
