@@ -14,6 +14,7 @@ from hvsvc.domain.allocation import AllocationFacts, ProviderRoom, Size
 from hvsvc.domain.desired import DesiredState
 from hvsvc.domain.facts import Balloon, DomainEvent, DomainFacts, GuestCpus, HostFacts, ServerFacts
 from hvsvc.domain.flavor import Flavor
+from hvsvc.domain.host_room import HostResources
 from hvsvc.domain.operation import OperationRecord
 
 
@@ -44,6 +45,10 @@ class Hypervisor(Protocol):
 
     async def read_host(self, facts: DomainFacts) -> HostFacts:
         """Reads what the host could give to this domain (case API-06)."""
+        ...
+
+    async def read_resources(self) -> HostResources:
+        """Reads what the host has, whoever uses it."""
         ...
 
     async def define(self, uuid: str, previous_etag: str, xml: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hvsvc.domain.facts import DomainFacts, DomainState
+from hvsvc.domain.host_room import HostRoom, sum_host
 from hvsvc.errors import InvalidArgumentError, NotFoundError, Reason
 from hvsvc.operations.surroundings import Surroundings
 
@@ -97,6 +98,13 @@ class DomainReads:
     async def _in_full(self, facts: DomainFacts) -> DomainFacts:
         async with self._agents:
             return await self._around.with_allocation(await self._around.with_guest(facts))
+
+    async def host(self) -> HostRoom:
+        """Sums what the running domains have, beside what the host could give."""
+        around = self._around
+        return sum_host(
+            await around.hypervisor.read_resources(), around.limits, await around.hypervisor.read_domains()
+        )
 
     async def watch(self, names: Sequence[str]) -> AsyncIterator[WatchItem]:
         """Yields every domain once, then each change; never ends by itself.

@@ -43,6 +43,7 @@ NEEDED: Final[Mapping[str, Role]] = {
     "/hvsvc.v1.DomainService/ListDomains": Role.READER,
     "/hvsvc.v1.DomainService/GetDomain": Role.READER,
     "/hvsvc.v1.DomainService/WatchDomains": Role.READER,
+    "/hvsvc.v1.DomainService/GetHost": Role.READER,
     "/hvsvc.v1.DriftService/GetDrift": Role.READER,
     "/hvsvc.v1.DriftService/ListDrifts": Role.READER,
     "/hvsvc.v1.DriftService/SetReapplyPolicy": Role.ADMIN,

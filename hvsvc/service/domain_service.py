@@ -18,6 +18,7 @@ from hvsvc.service import pages
 from hvsvc.service.conversion import fields
 from hvsvc.service.conversion.domains import STATES, to_domain, to_watch
 from hvsvc.service.conversion.drifts import to_drift
+from hvsvc.service.conversion.hosts import to_host
 from hvsvc.service.pages import PageLimits
 from hvsvc.v1 import desired_pb2, domain_pb2, domain_pb2_grpc
 
@@ -74,6 +75,14 @@ class DomainServicer(domain_pb2_grpc.DomainServiceServicer):
         full = fields.choice(_FULL_BY_DEFAULT, domain_pb2.DomainView, request.view, "view")
         facts = await self._reads.get(name, full=full)
         return to_domain(facts, time.time(), _drift(await self._drifts.of(facts)))
+
+    async def GetHost(
+        self,
+        request: domain_pb2.GetHostRequest,
+        context: grpc.aio.ServicerContext[Any, Any],
+    ) -> domain_pb2.Host:
+        """The host, and the sum of its running domains."""
+        return to_host(await self._reads.host(), time.time())
 
     async def WatchDomains(
         self,

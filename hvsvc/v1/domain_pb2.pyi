@@ -816,6 +816,95 @@ class ListDomainsResponse(_message.Message):
 Global___ListDomainsResponse: _TypeAlias = ListDomainsResponse  # noqa: Y015
 
 @_typing.final
+class GetHostRequest(_message.Message):
+    """Asks for the host."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetHostRequest: _TypeAlias = GetHostRequest  # noqa: Y015
+
+@_typing.final
+class Host(_message.Message):
+    """The compute host and the sum of its running domains.
+
+    What it could give is bounded by the overcommit ratios of the configuration: a
+    growth beyond them is refused, whatever the ceilings of the domains allow.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PCPUS_FIELD_NUMBER: _builtins.int
+    MEMORY_KIB_FIELD_NUMBER: _builtins.int
+    VCPU_CAPACITY_FIELD_NUMBER: _builtins.int
+    MEMORY_CAPACITY_KIB_FIELD_NUMBER: _builtins.int
+    RUNNING_DOMAINS_FIELD_NUMBER: _builtins.int
+    CURRENT_VCPUS_FIELD_NUMBER: _builtins.int
+    MAXIMUM_VCPUS_FIELD_NUMBER: _builtins.int
+    CURRENT_MEMORY_KIB_FIELD_NUMBER: _builtins.int
+    MAXIMUM_MEMORY_KIB_FIELD_NUMBER: _builtins.int
+    VCPUS_LEFT_FIELD_NUMBER: _builtins.int
+    MEMORY_LEFT_KIB_FIELD_NUMBER: _builtins.int
+    READ_TIME_FIELD_NUMBER: _builtins.int
+    pcpus: _builtins.int
+    """Host CPUs that are online."""
+    memory_kib: _builtins.int
+    """Memory, KiB."""
+    vcpu_capacity: _builtins.int
+    """vCPUs that all running domains together may have."""
+    memory_capacity_kib: _builtins.int
+    """Memory that all running domains together may have, KiB."""
+    running_domains: _builtins.int
+    """Running domains."""
+    current_vcpus: _builtins.int
+    """Their current vCPUs."""
+    maximum_vcpus: _builtins.int
+    """Their maximum vCPUs: what they could grow to without a reboot."""
+    current_memory_kib: _builtins.int
+    """Their current memory, KiB."""
+    maximum_memory_kib: _builtins.int
+    """Their maximum memory, KiB."""
+    vcpus_left: _builtins.int
+    """vCPUs that the host could give on top of the current ones."""
+    memory_left_kib: _builtins.int
+    """Memory that it could give on top of the current one, KiB."""
+    @_builtins.property
+    def read_time(self) -> _timestamp_pb2.Timestamp:
+        """When this was read."""
+
+    def __init__(
+        self,
+        *,
+        pcpus: _builtins.int = ...,
+        memory_kib: _builtins.int = ...,
+        vcpu_capacity: _builtins.int = ...,
+        memory_capacity_kib: _builtins.int = ...,
+        running_domains: _builtins.int = ...,
+        current_vcpus: _builtins.int = ...,
+        maximum_vcpus: _builtins.int = ...,
+        current_memory_kib: _builtins.int = ...,
+        maximum_memory_kib: _builtins.int = ...,
+        vcpus_left: _builtins.int = ...,
+        memory_left_kib: _builtins.int = ...,
+        read_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["read_time", b"read_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["current_memory_kib", b"current_memory_kib", "current_vcpus", b"current_vcpus", "maximum_memory_kib", b"maximum_memory_kib", "maximum_vcpus", b"maximum_vcpus", "memory_capacity_kib", b"memory_capacity_kib", "memory_kib", b"memory_kib", "memory_left_kib", b"memory_left_kib", "pcpus", b"pcpus", "read_time", b"read_time", "running_domains", b"running_domains", "vcpu_capacity", b"vcpu_capacity", "vcpus_left", b"vcpus_left"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Host: _TypeAlias = Host  # noqa: Y015
+
+@_typing.final
 class GetDomainRequest(_message.Message):
     """Asks for one domain."""
 

@@ -26,6 +26,7 @@ from hvsvc.domain.facts import (
     ServerFacts,
 )
 from hvsvc.domain.flavor import Flavor
+from hvsvc.domain.host_room import HostResources
 from hvsvc.domain.operation import OperationRecord
 from hvsvc.domain.read_definition import parse_definition
 from hvsvc.domain.xml_document import fingerprint
@@ -192,6 +193,9 @@ class FakeHost:
 
     async def read_host(self, domain: DomainFacts) -> HostFacts:
         return HOST
+
+    async def read_resources(self) -> HostResources:
+        return HostResources(HOST.pcpus, HOST.memory_kib)
 
     async def define(self, uuid: str, previous_etag: str, xml: str) -> None:
         self.before_call("define")

@@ -11,6 +11,8 @@ from typing import Any
 
 from hvsvc.domain.desired import DesiredState, ReapplyPolicy
 from hvsvc.domain.facts import DomainFacts, DomainState
+from hvsvc.domain.host_room import HostResources, HostRoom, sum_host
+from hvsvc.domain.limits import HostLimits
 from hvsvc.domain.operation import OperationRecord
 from hvsvc.domain.plan import Plan
 from hvsvc.domain.target import Target
@@ -69,6 +71,10 @@ class FakeReads(DomainReads):
             for facts in self.domains
             if facts.uuid > after_uuid and (not states or facts.state in states)
         ][:limit]
+
+    async def host(self) -> HostRoom:
+        self.table.called("host")
+        return sum_host(HostResources(8, 64 << 20), HostLimits(), self.domains)
 
     async def watch(self, names: Sequence[str]) -> AsyncIterator[WatchItem]:
         self.table.called("watch", names=names)

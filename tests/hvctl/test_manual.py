@@ -15,6 +15,7 @@ from hvsvc.v1 import domain_pb2, scaling_pb2
 from tests.fakes.hvsvc_server import FakeHvsvc
 from tests.fakes.service_messages import (
     domain,
+    drift,
     ended,
     error_info,
     growth_steps,
@@ -23,6 +24,7 @@ from tests.fakes.service_messages import (
     status,
     step,
 )
+from tests.fakes.service_messages import host as host_message
 from tests.hvctl.conftest import Hvctl
 
 MANUAL = Path(__file__).parents[2] / "docs" / "hvctl.md"
@@ -48,6 +50,7 @@ def host(fake: FakeHvsvc) -> None:
             type=domain_pb2.WatchDomainsResponse.TYPE_SNAPSHOT, domain=domain(max_vcpus=8)
         )
     ]
+    fake.host, fake.drifts = host_message(), [drift()]
     fake.reports = [running(growth_steps(0)), ended()]
     fake.plan = scaling_pb2.PlanScaleResponse(
         domain=domain(), steps=[step(scaling_pb2.Step.KIND_SET_VCPUS_LIVE, scaling_pb2.Step.STATE_PENDING)]

@@ -198,3 +198,12 @@ async def test_get_domain_list_domains_and_watch_domains_carry_the_drift(face: F
         WEB_UUID: True,
         DB_UUID: False,
     }
+
+
+async def test_get_host_sums_the_running_domains(face: Face, stub: Any) -> None:
+    host = await stub.GetHost(domain_pb2.GetHostRequest())
+    assert (host.pcpus, host.vcpu_capacity, host.running_domains) == (8, 128, 1)
+    assert (host.current_vcpus, host.maximum_vcpus, host.vcpus_left) == (3, 4, 125)
+    assert host.memory_left_kib == host.memory_capacity_kib - host.current_memory_kib
+    assert host.read_time.seconds > 1_700_000_000
+    assert face.reads.table.last == {}

@@ -7,9 +7,9 @@ import json
 import pytest
 import yaml
 
-from hvsvc.v1 import domain_pb2
+from hvsvc.v1 import desired_pb2, domain_pb2
 from tests.fakes.hvsvc_server import FakeHvsvc
-from tests.fakes.service_messages import UUID, domain, error_info, off_domain, status
+from tests.fakes.service_messages import UUID, domain, drift, error_info, host, off_domain, status
 from tests.hvctl.conftest import Hvctl
 
 
@@ -82,15 +82,36 @@ def test_list_reads_every_page(hvctl: Hvctl, fake: FakeHvsvc) -> None:
 def test_list_shows_the_room_to_grow(hvctl: Hvctl, fake: FakeHvsvc) -> None:
     full = domain(vcpus=2, max_vcpus=2, memory_kib=1048576, pending_reboot=True)
     full.id = 8
-    fake.domains = [domain(vcpus=2, max_vcpus=8), full, off_domain()]
+    lost = domain(drift=drift(), pending_reboot=True)
+    fake.domains = [domain(vcpus=2, max_vcpus=8), full, lost, off_domain()]
+    fake.host = host()
     rows = [line.split("  ") for line in hvctl("list").stdout.splitlines()]
     cells = [[cell.strip() for cell in row if cell.strip()] for row in rows]
     assert cells == [
         ["Id", "Server", "Name", "State", "vCPUs", "Memory", "Room to grow", "Note"],
         ["7", "web-1", "instance-0000335c", "running", "2", "512 MiB", "+6 vCPUs, +512 MiB"],
         ["8", "web-1", "instance-0000335c", "running", "2", "1 GiB", "none", "pending reboot"],
+        ["7", "web-1", "instance-0000335c", "running", "2", "512 MiB", "+512 MiB", "ceiling lost"],
         ["-", "-", "backup", "shut off", "1", "1 GiB", "-"],
+        [],
+        ["Room to grow together: +6 vCPUs, +1 GiB; the host could give 124 vCPUs and 94 GiB more"],
     ]
+    assert len(json.loads(hvctl("list", "-f", "json").stdout)) == 4
+
+
+def test_host_is_a_document_too(hvctl: Hvctl, fake: FakeHvsvc) -> None:
+    fake.host = host()
+    found = json.loads(hvctl("host", "-f", "json").stdout)
+    assert (found["pcpus"], found["vcpus_left"], found["memory_left_kib"]) == (8, 124, 94 << 20)
+    assert hvctl("host", "-f", "value", "-c", "maximum_vcpus").stdout == "16\n"
+
+
+def test_dominfo_shows_a_drift(hvctl: Hvctl, fake: FakeHvsvc) -> None:
+    fake.domains = [domain(drift=drift())]
+    lines = hvctl("dominfo", "web-1").stdout.splitlines()
+    assert lines[lines.index("Drift: ceiling lost") + 1] == "  stored maximum vCPUs: 8 asked, 2 found"
+    fake.domains = [domain(drift=drift(desired_pb2.Drift.STATUS_IN_SYNC))]
+    assert "Drift" not in hvctl("dominfo", "web-1").stdout
 
 
 def test_list_filters(hvctl: Hvctl, fake: FakeHvsvc) -> None:
