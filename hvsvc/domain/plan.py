@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from hvsvc.domain.definitions_differ import check_same_disks, warn_other_devices
 from hvsvc.domain.limits import round_to_mib
 from hvsvc.domain.obstacles import check_reboot, check_server, find_tied_resources
 from hvsvc.domain.outcome import Note
@@ -118,7 +119,7 @@ def _plan_reboot(world: World, target: Target, ceiling: CeilingPart) -> Part:
     else:
         return Part()
     through = "through Nova, soft" if world.domain.nova is not None else "shut down and start"
-    blockers: list[HvsvcError] = [*check_reboot(world)]
+    blockers: list[HvsvcError] = [*check_reboot(world), *check_same_disks(world.domain)]
     if target.method is Method.SCALE_DOMAIN and target.reboot is RebootMode.NEVER:
         blockers.insert(0, _reboot_required(ceiling))
     return Part(
@@ -131,6 +132,7 @@ def _plan_reboot(world: World, target: Target, ceiling: CeilingPart) -> Part:
             ),
         ),
         blockers=tuple(blockers),
+        warnings=warn_other_devices(world.domain),
     )
 
 

@@ -226,7 +226,7 @@ def unstartable(lab: Lab, server: Server) -> None:
 
 
 @pytest.mark.parametrize("action", [hard, stop_start, shelve, rebuild, resize_revert, unstartable])
-def test_where_nova_makes_the_definition_anew_it_is_stored_again_and_one_reboot_brings_all_back(
+def test_rb_03_where_nova_makes_the_definition_anew_it_is_stored_again_and_one_reboot_brings_all_back(
     lab: Lab, hvsvc: HvsvcProcess, server: Server, action: Callable[[Lab, Server], None]
 ) -> None:
     lab.wait_agent(server)
@@ -349,7 +349,7 @@ def test_a_rescued_server_is_left_alone_and_has_it_back_after_unrescue(
     check_settled(lab, hvsvc, server)
 
 
-def test_under_policy_report_a_lost_ceiling_is_told_and_left(
+def test_rb_03_under_policy_report_a_lost_ceiling_is_told_and_left(
     lab: Lab, hvsvc: HvsvcProcess, server: Server
 ) -> None:
     assert hvsvc.hvctl_json("drift", server.name, "--policy", "report")["policy"] == "REPORT"
