@@ -4,7 +4,8 @@
         cloud.servers[SERVER_ID] = server()
         cloud.errors["server"] = Fault(status=503, times=1)
 
-Places of the table: "discovery" and "auth" (Keystone), "server", "reboot", "action" (Nova);
+Places of the table: "discovery" and "auth" (Keystone), "server", "servers", "reboot", "resize",
+"confirmResize", "revertResize", "action", "flavors", "access" (Nova);
 "allocation", "allocate", "inventory", "usage" (Placement).
 """
 
@@ -21,6 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import parse_qsl, urlsplit
 
 from tests.fakes.books import Books
 
@@ -67,11 +69,31 @@ def server(changes: dict[str, Any] | None = None, *, admin: bool = True) -> dict
         "OS-EXT-STS:task_state": None,
         "OS-EXT-STS:vm_state": "active",
         "OS-EXT-STS:power_state": 1,
+        "tenant_id": "p",
+        "image": {"id": "i"},
+        "flavor": own_flavor("small", 2, 512),
     }
     if admin:
         shown["OS-EXT-SRV-ATTR:host"] = "cmp001"
         shown["OS-EXT-SRV-ATTR:instance_name"] = "instance-0000335c"
     return shown | (changes or {})
+
+
+def own_flavor(name: str, vcpus: int, ram: int, **specs: str) -> dict[str, Any]:
+    """A flavor as a server embeds it."""
+    sizes = {"vcpus": vcpus, "ram": ram, "disk": 1, "ephemeral": 0, "swap": 0}
+    return {"original_name": name, **sizes, "extra_specs": specs}
+
+
+def flavor(name: str, vcpus: int, ram: int, **changes: Any) -> dict[str, Any]:
+    """A flavor as Nova lists it, with the id "f-NAME"."""
+    shown = {"id": f"f-{name}", "name": name, "vcpus": vcpus, "ram": ram, "disk": 1, "extra_specs": {}}
+    more = {
+        "OS-FLV-EXT-DATA:ephemeral": 0,
+        "OS-FLV-DISABLED:disabled": False,
+        "os-flavor-access:is_public": True,
+    }
+    return shown | more | changes
 
 
 @dataclass(frozen=True)
@@ -99,6 +121,15 @@ class FakeCloud:
     books: Books = field(default_factory=Books)
     #: the services of the catalog
     services: tuple[str, ...] = ("compute", "placement")
+    #: events of the next action
+    events: list[dict[str, Any]] = field(default_factory=list)
+    #: pages of flavors, and the projects that have access to one
+    flavors: list[list[dict[str, Any]]] = field(default_factory=lambda: [[]])
+    flavor_projects: dict[str, list[str]] = field(default_factory=dict)
+    #: what each look at a server shows after an action, in order; the last stays
+    then: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    #: whether the credential sees the servers of all projects
+    admin: bool = True
     errors: dict[str, Fault] = field(default_factory=dict)
     seen: list[Seen] = field(default_factory=list)
     #: what the cloud takes as a token that is still valid
@@ -109,6 +140,7 @@ class FakeCloud:
         self._released = threading.Event()
         self._http: ThreadingHTTPServer | None = None
         self._connections: set[socket.socket] = set()
+        self.coming: dict[str, list[dict[str, Any]]] = {}
 
     def __enter__(self) -> Self:
         self.start()
@@ -249,18 +281,24 @@ class _Handler(BaseHTTPRequestHandler):
         path = self.path
         if path.startswith("/identity"):
             return self._keystone(path)
-        place = (
-            "reboot"
-            if path.endswith("/action")
-            else "action"
-            if "/os-instance-actions/" in path
-            else "server"
-        )
+        place = self._place(path, body)
         if self.headers.get("X-Auth-Token") != self.cloud.token:
             return place, (401, {}, {})
         if path.startswith("/placement"):
             return self.cloud.books.answer(self.command, path, body)
         return place, self._nova(path, body)
+
+    @staticmethod
+    def _place(path: str, body: Any) -> str:
+        if path.endswith("/action"):
+            return str(next(iter(body)))
+        parts = {
+            "/os-flavor-access": "access",
+            "/os-instance-actions/": "action",
+            "/flavors/detail": "flavors",
+        }
+        found = next((place for part, place in parts.items() if part in path), None)
+        return found or ("servers" if "/servers/detail" in path else "server")
 
     def _keystone(self, path: str) -> tuple[str, tuple[int, Any, dict[str, str]]]:
         if path != "/identity/v3/auth/tokens":
@@ -285,6 +323,19 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _nova(self, path: str, body: Any) -> tuple[int, Any, dict[str, str]]:
         headers = {"x-openstack-request-id": REQUEST_ID, "x-compute-request-id": REQUEST_ID}
+        url = urlsplit(path)
+        query = dict(parse_qsl(url.query))
+        if url.path == "/compute/v2.1/flavors/detail":
+            return self._flavors(query, headers)
+        if access := re.fullmatch(r"/compute/v2\.1/flavors/([^/]+)/os-flavor-access", path):
+            projects = self.cloud.flavor_projects.get(access[1], [])
+            grants = [{"flavor_id": access[1], "tenant_id": project} for project in projects]
+            return (200 if self.cloud.admin else 403), {"flavor_access": grants}, headers
+        if url.path == "/compute/v2.1/servers/detail":
+            if "all_tenants" in query and not self.cloud.admin:
+                return 403, {"forbidden": {"code": 403}}, headers
+            shown = [item for item in self.cloud.servers.values() if re.search(query["name"], item["name"])]
+            return 200, {"servers": shown}, headers
         found = re.fullmatch(r"/compute/v2\.1/servers/([^/]+)(/action|/os-instance-actions/([^/]+))?", path)
         if not found or found[1] not in self.cloud.servers:
             return 404, {"itemNotFound": {"code": 404}}, headers
@@ -294,6 +345,16 @@ class _Handler(BaseHTTPRequestHandler):
             action = {"action": "reboot", "request_id": found[3], "events": self.cloud.actions[found[3]]}
             return 200, {"instanceAction": action}, headers
         if found[2]:
-            self.cloud.actions[REQUEST_ID] = []
+            self.cloud.actions[REQUEST_ID] = list(self.cloud.events)
+            self.cloud.coming[found[1]] = list(self.cloud.then.get(next(iter(body)), []))
             return 202, None, headers
+        if coming := self.cloud.coming.get(found[1]):
+            self.cloud.servers[found[1]] |= coming.pop(0)
         return 200, {"server": self.cloud.servers[found[1]]}, headers
+
+    def _flavors(self, query: dict[str, str], headers: dict[str, str]) -> tuple[int, Any, dict[str, str]]:
+        pages = self.cloud.flavors
+        marker = query.get("marker")
+        number = next((n for n, page in enumerate(pages, 1) if page and page[-1]["id"] == marker), 0)
+        more = {"flavors_links": [{"rel": "next", "href": "…"}]} if number + 1 < len(pages) else {}
+        return 200, {"flavors": pages[number], **more}, headers
