@@ -24,14 +24,12 @@ from hvsvc.adapters.clock import SystemClock
 from hvsvc.adapters.guest_agent import GuestAgent
 from hvsvc.adapters.journal import SqliteJournal
 from hvsvc.adapters.libvirt_domains import LibvirtDomains
-from hvsvc.adapters.libvirt_settings import LibvirtSettings
 from hvsvc.adapters.nova_later import LaterServers, import_nova
 from hvsvc.adapters.placement_later import LaterPlacement, import_placement
 from hvsvc.config import Config, load_config
 from hvsvc.config.values import split_address
+from hvsvc.daemon_settings import libvirt_settings, reapply_settings, server_limits, timeouts
 from hvsvc.domain.allocation import PlacementPolicy
-from hvsvc.domain.desired import ReapplyPolicy
-from hvsvc.domain.reapply import Backoff
 from hvsvc.errors import HvsvcError
 from hvsvc.operations.allocation_keeper import AllocationKeeper
 from hvsvc.operations.changes import Changes
@@ -39,9 +37,8 @@ from hvsvc.operations.context import Tools
 from hvsvc.operations.domain_locks import DomainLocks
 from hvsvc.operations.drifts import Drifts
 from hvsvc.operations.reads import DomainReads
-from hvsvc.operations.reapply import Reapplier, ReapplySettings
+from hvsvc.operations.reapply import Reapplier
 from hvsvc.operations.running import Operations
-from hvsvc.operations.settings import Timeouts
 from hvsvc.operations.surroundings import Surroundings
 from hvsvc.service import logs, systemd
 from hvsvc.service.access import Access, Role
@@ -49,8 +46,7 @@ from hvsvc.service.health import HealthServicer, follow
 from hvsvc.service.interceptor import CallInterceptor, Gate
 from hvsvc.service.listening import ListenError, listen_plaintext, listen_tls, listen_unix
 from hvsvc.service.metrics import Metrics
-from hvsvc.service.pages import PageLimits
-from hvsvc.service.server import ServerLimits, UseCases, build_health, build_server
+from hvsvc.service.server import UseCases, build_health, build_server
 from hvsvc.service.tls import Certificates, TlsFiles
 
 #: for replies under way when everything else has ended
@@ -144,7 +140,7 @@ async def run(config: Config) -> None:
     metrics, health = Metrics(), build_health()
     async with AsyncExitStack() as stack:
         parts = await _assemble(config, stack)
-        server = build_server(parts.use_cases, _interceptor(config, metrics), health, _server_limits(config))
+        server = build_server(parts.use_cases, _interceptor(config, metrics), health, server_limits(config))
         stack.push_async_callback(server.stop, None)
         _listen(server, config, stack)
         _serve_metrics(config, metrics, stack)
@@ -201,7 +197,7 @@ async def _assemble(config: Config, stack: AsyncExitStack) -> Parts:
     except HvsvcError as err:
         raise StartError(f"[journal] path: {err.message}") from err
 
-    settings = _libvirt_settings(config)
+    settings = libvirt_settings(config)
     hypervisor, guest = LibvirtDomains(settings), GuestAgent(settings)
     stack.push_async_callback(hypervisor.close)
     stack.push_async_callback(guest.close)
@@ -223,61 +219,16 @@ async def _assemble(config: Config, stack: AsyncExitStack) -> Parts:
 
     around = Surroundings(hypervisor, guest, servers, config.host_limits, placement, policy)
     reads = DomainReads(around)
-    tools = Tools(around, journal, clock, _timeouts(config))
+    tools = Tools(around, journal, clock, timeouts(config))
     locks = DomainLocks()
     keeper = None
     if policy is PlacementPolicy.ENFORCE:
         keeper = AllocationKeeper(tools, locks, sweep_interval_s=config.drift.sweep_interval_s)
     changes = Changes(tools, reads, operations, locks)
-    reapplier = Reapplier(tools, changes, operations, _reapply_settings(config))
+    reapplier = Reapplier(tools, changes, operations, reapply_settings(config))
     drifts = Drifts(around, journal, reads, reapplier)
     use_cases = UseCases(reads, changes, operations, drifts)
     return Parts(hypervisor, servers, operations, reapplier, keeper, use_cases)
-
-
-def _reapply_settings(config: Config) -> ReapplySettings:
-    drift = config.drift
-    return ReapplySettings(
-        policy=ReapplyPolicy(drift.reapply),
-        sweep_interval_s=drift.sweep_interval_s,
-        backoff=Backoff(drift.backoff_s, drift.max_backoff_s, drift.attempts),
-    )
-
-
-def _libvirt_settings(config: Config) -> LibvirtSettings:
-    return LibvirtSettings(
-        uri=config.libvirt.uri,
-        call_timeout_s=config.libvirt.call_timeout_s,
-        statistics_timeout_s=config.libvirt.statistics_timeout_s,
-        start_timeout_s=config.reboot.start_timeout_s,
-        agent_timeout_s=config.guest.agent_timeout_s,
-        calls_in_flight=config.libvirt.calls_in_flight,
-        max_connections=config.libvirt.max_connections,
-        keepalive_interval_s=config.libvirt.keepalive_interval_s,
-        keepalive_count=config.libvirt.keepalive_count,
-        event_backlog=config.limits.watch_queue,
-    )
-
-
-def _timeouts(config: Config) -> Timeouts:
-    defaults = Timeouts()
-    return Timeouts(
-        reboot_timeout_s=config.nova.reboot_timeout_s if config.nova else defaults.reboot_timeout_s,
-        shutdown_timeout_s=config.reboot.shutdown_timeout_s,
-        start_timeout_s=config.reboot.start_timeout_s,
-        guest_boot_timeout_s=config.guest.boot_timeout_s,
-        guest_ready_timeout_s=config.guest.ready_timeout_s,
-        guest_report_timeout_s=config.guest.report_timeout_s,
-        cpu_online_timeout_s=config.guest.cpu_online_timeout_s,
-        balloon_timeout_s=config.guest.balloon_timeout_s,
-        poll_interval_s=config.guest.poll_interval_s,
-        nova_poll_interval_s=config.nova.poll_interval_s if config.nova else defaults.nova_poll_interval_s,
-    )
-
-
-def _server_limits(config: Config) -> ServerLimits:
-    pages = PageLimits(config.limits.page_size, config.limits.max_page_size)
-    return ServerLimits(calls=config.limits.max_rpcs, pages=pages)
 
 
 def _interceptor(config: Config, metrics: Metrics) -> CallInterceptor:
@@ -286,7 +237,7 @@ def _interceptor(config: Config, metrics: Metrics) -> CallInterceptor:
         unix=Role[config.access.unix_role.upper()],
         plaintext=Role[config.access.insecure_loopback_role.upper()],
     )
-    return CallInterceptor(access, Gate(_server_limits(config).long_calls), metrics)
+    return CallInterceptor(access, Gate(server_limits(config).long_calls), metrics)
 
 
 def _certificates(config: Config) -> Certificates | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +15,7 @@ from hvsvc.domain.target import Target
 from hvsvc.errors import AbortedError, DeadlineError, HvsvcError, NotFoundError, Reason, UnavailableError
 from hvsvc.operations.changes import Changes
 from hvsvc.operations.context import Tools
+from hvsvc.operations.domain_watch import DomainWatch
 from hvsvc.operations.running import Operations
 
 #: who asks, in the journal and the log
@@ -83,8 +83,14 @@ class Reapplier:
         self._operations = operations
         self._settings = settings
         self._watched: dict[str, _Watched] = {}
-        self._due: dict[str, asyncio.Event] = {}
-        self._looks: set[asyncio.Task[None]] = set()
+        self._watch = DomainWatch(
+            tools.hypervisor,
+            self.look,
+            self._list_recorded,
+            ignored=_UNRELATED,
+            debounce_s=settings.debounce_s,
+            sweep_interval_s=settings.sweep_interval_s,
+        )
 
     def policy_of(self, desired: DesiredState) -> ReapplyPolicy:
         """The policy in force for a record."""
@@ -99,55 +105,19 @@ class Reapplier:
 
     async def run(self) -> None:
         """Watches until cancelled: at the start, at each event, and in a sweep."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._follow_events(), name="drift events")
-                group.create_task(self._sweep(), name="drift sweep")
-        finally:
-            for task in self._looks:
-                task.cancel()
-            await asyncio.gather(*self._looks, return_exceptions=True)
+        await self._watch.run()
 
     def poke(self, uuid: str) -> None:
         """Has a domain looked at soon."""
-        due = self._due.get(uuid)
-        if due is not None:
-            due.set()
-            return
-        self._due[uuid] = asyncio.Event()
-        task = asyncio.create_task(self._keep_looking(uuid), name=f"drift of {uuid}")
-        self._looks.add(task)
-        task.add_done_callback(self._looks.discard)
+        self._watch.poke(uuid)
 
-    async def _follow_events(self) -> None:
-        retry_s = 1.0
-        while True:
-            try:
-                async with self._tools.hypervisor.events() as events:
-                    await self._look_at_all()  # what happened while nobody watched
-                    async for event in events:
-                        if event.kind not in _UNRELATED:
-                            self.poke(event.uuid)
-            except HvsvcError as err:
-                _log.debug("drift_events_lost", error=err.message)
-            await asyncio.sleep(retry_s)
-
-    async def _sweep(self) -> None:
-        while True:
-            await asyncio.sleep(self._settings.sweep_interval_s)
-            await self._look_at_all(sweep=True)
-
-    async def _look_at_all(self, *, sweep: bool = False) -> None:
-        try:
-            records = await self._tools.journal.read_all_desired()
-        except HvsvcError as err:
-            _log.error("drift_not_looked_at", error=err.message)
-            return
+    async def _list_recorded(self, sweep: bool) -> Iterable[str]:
+        records = await self._tools.journal.read_all_desired()
         self._forget_others(desired.uuid for desired in records)
-        for desired in records:
-            if sweep:
+        if sweep:
+            for desired in records:
                 await self._drop_plain(desired)
-            self.poke(desired.uuid)
+        return [desired.uuid for desired in records]
 
     def _forget_others(self, uuids: Iterable[str]) -> None:
         for uuid in self._watched.keys() - set(uuids):
@@ -163,34 +133,6 @@ class Reapplier:
             await self._drop(desired)
         except HvsvcError as err:
             _log.warning("drift_not_looked_at", domain=desired.uuid, error=err.message)
-
-    async def _keep_looking(self, uuid: str) -> None:
-        due = self._due[uuid]
-        wait_s: float | None = None
-        await asyncio.sleep(self._settings.debounce_s)
-        try:
-            while True:
-                due.clear()
-                wait_s = await self._look_safely(uuid)
-                if wait_s is None and not due.is_set():
-                    return
-                try:
-                    async with asyncio.timeout(wait_s):
-                        await due.wait()
-                    await asyncio.sleep(self._settings.debounce_s)
-                except TimeoutError:
-                    continue
-        finally:
-            del self._due[uuid]
-
-    async def _look_safely(self, uuid: str) -> float | None:
-        try:
-            return await self.look(uuid)
-        except HvsvcError as err:
-            _log.warning("drift_not_looked_at", domain=uuid, reason=err.reason.value, error=err.message)
-        except Exception:  # noqa: BLE001 a bug here must not end the watch of the other domains
-            _log.exception("drift_look_failed", domain=uuid)
-        return None
 
     async def look(self, uuid: str) -> float | None:
         """Looks at one domain and acts where it should; returns after how many seconds to look again.
