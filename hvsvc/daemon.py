@@ -20,6 +20,7 @@ import click
 import grpc
 import structlog
 
+from hvsvc import daemon_settings
 from hvsvc.adapters.clock import SystemClock
 from hvsvc.adapters.guest_agent import GuestAgent
 from hvsvc.adapters.journal import SqliteJournal
@@ -28,7 +29,6 @@ from hvsvc.adapters.nova_later import LaterServers, import_nova
 from hvsvc.adapters.placement_later import LaterPlacement, import_placement
 from hvsvc.config import Config, load_config
 from hvsvc.config.values import split_address
-from hvsvc.daemon_settings import libvirt_settings, reapply_settings, server_limits, timeouts
 from hvsvc.domain.allocation import PlacementPolicy
 from hvsvc.errors import HvsvcError
 from hvsvc.operations.allocation_keeper import AllocationKeeper
@@ -41,9 +41,8 @@ from hvsvc.operations.reapply import Reapplier
 from hvsvc.operations.running import Operations
 from hvsvc.operations.surroundings import Surroundings
 from hvsvc.service import logs, systemd
-from hvsvc.service.access import Access, Role
+from hvsvc.service.access import Role
 from hvsvc.service.health import HealthServicer, follow
-from hvsvc.service.interceptor import CallInterceptor, Gate
 from hvsvc.service.listening import ListenError, listen_plaintext, listen_tls, listen_unix
 from hvsvc.service.metrics import Metrics
 from hvsvc.service.server import UseCases, build_health, build_server
@@ -140,7 +139,12 @@ async def run(config: Config) -> None:
     metrics, health = Metrics(), build_health()
     async with AsyncExitStack() as stack:
         parts = await _assemble(config, stack)
-        server = build_server(parts.use_cases, _interceptor(config, metrics), health, server_limits(config))
+        server = build_server(
+            parts.use_cases,
+            daemon_settings.interceptor(config, metrics),
+            health,
+            daemon_settings.server_limits(config),
+        )
         stack.push_async_callback(server.stop, None)
         _listen(server, config, stack)
         _serve_metrics(config, metrics, stack)
@@ -197,7 +201,7 @@ async def _assemble(config: Config, stack: AsyncExitStack) -> Parts:
     except HvsvcError as err:
         raise StartError(f"[journal] path: {err.message}") from err
 
-    settings = libvirt_settings(config)
+    settings = daemon_settings.libvirt_settings(config)
     hypervisor, guest = LibvirtDomains(settings), GuestAgent(settings)
     stack.push_async_callback(hypervisor.close)
     stack.push_async_callback(guest.close)
@@ -219,25 +223,16 @@ async def _assemble(config: Config, stack: AsyncExitStack) -> Parts:
 
     around = Surroundings(hypervisor, guest, servers, config.host_limits, placement, policy)
     reads = DomainReads(around)
-    tools = Tools(around, journal, clock, timeouts(config))
+    tools = Tools(around, journal, clock, daemon_settings.timeouts(config))
     locks = DomainLocks()
     keeper = None
     if policy is PlacementPolicy.ENFORCE:
         keeper = AllocationKeeper(tools, locks, sweep_interval_s=config.drift.sweep_interval_s)
     changes = Changes(tools, reads, operations, locks)
-    reapplier = Reapplier(tools, changes, operations, reapply_settings(config))
+    reapplier = Reapplier(tools, changes, operations, daemon_settings.reapply_settings(config))
     drifts = Drifts(around, journal, reads, reapplier)
     use_cases = UseCases(reads, changes, operations, drifts)
     return Parts(hypervisor, servers, operations, reapplier, keeper, use_cases)
-
-
-def _interceptor(config: Config, metrics: Metrics) -> CallInterceptor:
-    access = Access(
-        {name: Role[role.upper()] for name, role in config.access.sans.items()},
-        unix=Role[config.access.unix_role.upper()],
-        plaintext=Role[config.access.insecure_loopback_role.upper()],
-    )
-    return CallInterceptor(access, Gate(server_limits(config).long_calls), metrics)
 
 
 def _certificates(config: Config) -> Certificates | None:

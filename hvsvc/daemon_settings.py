@@ -1,4 +1,4 @@
-"""What each part of the daemon takes, out of the configuration."""
+"""What each part of the daemon takes from the configuration."""
 
 from __future__ import annotations
 
@@ -8,22 +8,15 @@ from hvsvc.domain.desired import ReapplyPolicy
 from hvsvc.domain.reapply import Backoff
 from hvsvc.operations.reapply import ReapplySettings
 from hvsvc.operations.settings import Timeouts
+from hvsvc.service.access import Access, Role
+from hvsvc.service.interceptor import CallInterceptor, Gate
+from hvsvc.service.metrics import Metrics
 from hvsvc.service.pages import PageLimits
 from hvsvc.service.server import ServerLimits
 
 
-def reapply_settings(config: Config) -> ReapplySettings:
-    """The watch over what was asked for."""
-    drift = config.drift
-    return ReapplySettings(
-        policy=ReapplyPolicy(drift.reapply),
-        sweep_interval_s=drift.sweep_interval_s,
-        backoff=Backoff(drift.backoff_s, drift.max_backoff_s, drift.attempts),
-    )
-
-
 def libvirt_settings(config: Config) -> LibvirtSettings:
-    """The connections to libvirt and to the guest agents."""
+    """Bounds of the libvirt and guest agent adapters."""
     return LibvirtSettings(
         uri=config.libvirt.uri,
         call_timeout_s=config.libvirt.call_timeout_s,
@@ -39,7 +32,7 @@ def libvirt_settings(config: Config) -> LibvirtSettings:
 
 
 def timeouts(config: Config) -> Timeouts:
-    """The bounds of every wait of an operation."""
+    """Bounds of the waits of an operation."""
     defaults = Timeouts()
     return Timeouts(
         reboot_timeout_s=config.nova.reboot_timeout_s if config.nova else defaults.reboot_timeout_s,
@@ -55,7 +48,27 @@ def timeouts(config: Config) -> Timeouts:
     )
 
 
+def reapply_settings(config: Config) -> ReapplySettings:
+    """The policy and bounds of what is brought back."""
+    drift = config.drift
+    return ReapplySettings(
+        policy=ReapplyPolicy(drift.reapply),
+        sweep_interval_s=drift.sweep_interval_s,
+        backoff=Backoff(drift.backoff_s, drift.max_backoff_s, drift.attempts),
+    )
+
+
 def server_limits(config: Config) -> ServerLimits:
-    """What callers may ask."""
+    """Bounds of the gRPC server."""
     pages = PageLimits(config.limits.page_size, config.limits.max_page_size)
     return ServerLimits(calls=config.limits.max_rpcs, pages=pages)
+
+
+def interceptor(config: Config, metrics: Metrics) -> CallInterceptor:
+    """Who may do what, and how many calls at once."""
+    access = Access(
+        {name: Role[role.upper()] for name, role in config.access.sans.items()},
+        unix=Role[config.access.unix_role.upper()],
+        plaintext=Role[config.access.insecure_loopback_role.upper()],
+    )
+    return CallInterceptor(access, Gate(server_limits(config).long_calls), metrics)

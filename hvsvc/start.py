@@ -13,7 +13,7 @@ def main() -> None:
         if err.name is None or err.name.split(".")[0] == "hvsvc":
             raise
         sys.exit(
-            f"hvsvc: {err.name} is missing: only the client is installed here; for the daemon: "
-            "pip install 'hvsvc[daemon]'"
+            f"hvsvc: {err.name} is missing: only the client is installed here; for the daemon install the wheel with "
+            "its extra: pip install 'hvsvc-VERSION-py3-none-any.whl[daemon]'"
         )
     daemon()

@@ -157,19 +157,27 @@ class GuestDomains:
         path = self.console_path(domain.name())
         return path.read_text(errors="replace") if path.exists() else ""
 
+    def remove(self, domain: libvirt.virDomain) -> None:
+        """Destroy and undefine one domain made here, if it is still there."""
+        self._made.remove(domain.UUIDString())
+        self._end(domain.UUIDString())
+
     def remove_all(self) -> None:
         """Destroy and undefine every domain made here that is still there."""
         while self._made:
-            try:
-                domain = self.connection.lookupByUUIDString(self._made.pop())
-            except libvirt.libvirtError as err:
-                if err.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
-                    raise
-                continue
-            if domain.isActive():
-                domain.destroy()
-            if domain.isPersistent():
-                domain.undefineFlags(libvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE)
+            self._end(self._made.pop())
+
+    def _end(self, uuid: str) -> None:
+        try:
+            domain = self.connection.lookupByUUIDString(uuid)
+        except libvirt.libvirtError as err:
+            if err.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
+                raise
+            return
+        if domain.isActive():
+            domain.destroy()
+        if domain.isPersistent():
+            domain.undefineFlags(libvirt.VIR_DOMAIN_UNDEFINE_MANAGED_SAVE)
 
     def __enter__(self) -> Self:
         return self

@@ -22,6 +22,6 @@ def test_a_client_install_says_what_is_missing() -> None:
     )
     assert done.returncode == 1
     assert done.stderr == (
-        "hvsvc: structlog is missing: only the client is installed here; for the daemon: "
-        "pip install 'hvsvc[daemon]'\n"
+        "hvsvc: structlog is missing: only the client is installed here; for the daemon install the wheel with "
+        "its extra: pip install 'hvsvc-VERSION-py3-none-any.whl[daemon]'\n"
     )

@@ -27,6 +27,7 @@ T = TypeVar("T")
 _DAY_S = 86_400
 _DAMAGED = "it is damaged: restore it from a backup, or move it away to begin with an empty one"
 _UNREACHABLE = "check that its folder exists and that both belong to the user that hvsvc runs as"
+_REPLACED = "its file was removed or replaced since hvsvc started: put it back, or restart hvsvc without it"
 #: next step by SQLite's primary result code; any other code is a fault of ours
 _NEXT_STEPS = {
     sqlite3.SQLITE_FULL: "the disk is full: free space there",
@@ -60,6 +61,7 @@ class SqliteJournal:
         self._thread = Workers(1, "journal")
         self._lock: int | None = None
         self._connection: sqlite3.Connection | None = None
+        self._file: os.stat_result | None = None
 
     async def open(self) -> None:
         """Takes the file for this process and brings its tables up to date.
@@ -73,6 +75,7 @@ class SqliteJournal:
         self._lock = journal_schema.lock(self._path)
         try:
             self._connection = journal_schema.connect(self._path, self._call_timeout_s)
+            self._file = self._path.stat()
         except BaseException:
             self._close()
             raise
@@ -125,7 +128,7 @@ class SqliteJournal:
                     ),
                 )
 
-        await self._use(write)
+        await self._write(write)
 
     async def update(self, operation: OperationRecord) -> None:
         """Stores the operation's new state; returns when it is on disk."""
@@ -140,7 +143,7 @@ class SqliteJournal:
                     Reason.INTERNAL, f"operation {operation.id} was updated before it was begun"
                 )
 
-        await self._use(write)
+        await self._write(write)
 
     async def keep_definition(self, operation_id: str, uuid: str, xml: str, time_s: float) -> None:
         """Keeps a definition before it is replaced; returns when it is on disk."""
@@ -151,7 +154,7 @@ class SqliteJournal:
                 (operation_id, uuid, time_s, xml),
             )
 
-        await self._use(write)
+        await self._write(write)
 
     async def read_kept_definition(self, uuid: str) -> str | None:
         """The definition kept last for this domain; None where none was."""
@@ -229,6 +232,15 @@ class SqliteJournal:
 
         return await self._use(read)
 
+    async def _write(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        def write(database: sqlite3.Connection) -> None:
+            # SQLite goes on with a file that was removed or replaced, and all of it is gone at the next start
+            if self._file is None or not _is_at(self._path, self._file):
+                raise self._unavailable(_REPLACED)
+            work(database)
+
+        await self._use(write)
+
     async def _use(self, work: Callable[[sqlite3.Connection], T]) -> T:
         def run() -> T:
             if self._connection is None:
@@ -261,3 +273,10 @@ class SqliteJournal:
             f"the journal {self._path} cannot be used: {what}; nothing is changed without it",
             {"path": self._path},
         )
+
+
+def _is_at(path: Path, file: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(file, path.stat())
+    except FileNotFoundError:
+        return False

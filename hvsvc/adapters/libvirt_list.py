@@ -14,13 +14,18 @@ def read_all(
 ) -> tuple[list[DomainFacts], list[tuple[str, HvsvcError]]]:
     """Every domain's facts without the balloon, and the names of those that cannot be read, with why.
 
-    States, persistence, autostart and managed save come from a few lists instead of some
-    calls a domain, so a domain that is off costs one call. One that went away meanwhile
-    is left out.
+    Persistence, autostart and managed save come from a few lists instead of some calls a
+    domain, and the list itself tells which domains are off (they have no id), so one of
+    those costs one call. One that went away meanwhile is left out.
     """
     domains = connection.listAllDomains(0)
-    off = _list_uuids(connection, libvirt.VIR_CONNECT_LIST_DOMAINS_SHUTOFF)
-    persistent = _list_uuids(connection, libvirt.VIR_CONNECT_LIST_DOMAINS_PERSISTENT)
+    off = frozenset(domain.UUIDString() for domain in domains if domain.ID() == -1)
+    # Only one that runs can be transient.
+    persistent = (
+        _list_uuids(connection, libvirt.VIR_CONNECT_LIST_DOMAINS_PERSISTENT)
+        if len(off) < len(domains)
+        else off
+    )
     autostart = _list_uuids(connection, libvirt.VIR_CONNECT_LIST_DOMAINS_AUTOSTART)
     managed_save = _list_uuids(connection, libvirt.VIR_CONNECT_LIST_DOMAINS_MANAGEDSAVE)
     facts: list[DomainFacts] = []

@@ -241,7 +241,7 @@ class NovaSession:
     def _not_configured(self, err: Exception) -> FailedPreconditionError:
         return FailedPreconditionError(
             Reason.NOVA_NOT_CONFIGURED,
-            f"cloud {self._cloud} ([nova] cloud) cannot be used: {err}; correct clouds.yaml or the OS_* environment",
+            f"cloud {self._cloud} ([nova] cloud) cannot be used; correct clouds.yaml or the OS_* environment: {err}",
             {"cloud": self._cloud},
         )
 

@@ -97,7 +97,9 @@ def _fault(details: ErrorDetails, values: Mapping[str, Any]) -> str:
     value = values[name][key]
     if len(location) > 2 and isinstance(value, Mapping):
         name, key, value = f"{name}.{key}", _show(location[2]), value[location[2]]
-    return f"[{name}] {key} = {_show(value)} is not allowed; allowed: {allowed(field)}"
+    # a file's permissions are read and written as octal numbers
+    shown = oct(value) if key.endswith("_mode") and type(value) is int else _show(value)
+    return f"[{name}] {key} = {shown} is not allowed; allowed: {allowed(field)}"
 
 
 def allowed(field: FieldInfo) -> str:

@@ -196,7 +196,11 @@ class Limits(Section):
         1.5, 0.1, 100, "memory of all running domains against the host's"
     )
     memory_floor_reserve_kib: int = _whole(
-        131_072, 0, 1_073_741_824, "memory that a guest keeps free when it is shrunk"
+        131_072,
+        0,
+        1_073_741_824,
+        "memory that a guest keeps free when it is shrunk, "
+        "and the least that can be stored for its next start",
     )
     memory_floor_reserve_ratio: float = _number(
         0.10, 0, 1, "the same as a part of the guest's memory; the larger of the two counts"

@@ -119,6 +119,17 @@ def _check_memory(
                     {"askedKib": maximum, "currentKib": current},
                 )
             )
+    lowest = min(limits.memory_floor_reserve_kib, config.current_memory_kib)
+    if wish.current_memory_kib is not None and current < lowest:
+        found.append(
+            FailedPreconditionError(
+                Reason.BELOW_MEMORY_FLOOR,
+                f"{format_kib(current)} of memory for the next start were asked; with less than "
+                f"{format_kib(lowest)} the guest would starve while it boots; ask for at least "
+                f"{format_kib(lowest)} ([limits] memory_floor_reserve_kib)",
+                {"askedKib": current, "lowestKib": lowest},
+            )
+        )
     if round_to_mib(current) > round_to_mib(maximum):
         asked = wish.current_memory_kib is not None
         found.append(_current_above(_MEMORY, current, maximum, asked=asked))

@@ -41,6 +41,11 @@ def has_balloon(definition: Definition) -> bool:
     return definition.balloon_model not in ("", "none")
 
 
+def memory_after_start_kib(started: Definition) -> int:
+    """What the guest of a definition has once it is up: without a balloon all of the maximum (case MEM-02)."""
+    return started.current_memory_kib if has_balloon(started) else started.memory_kib
+
+
 def check_running(domain: DomainFacts) -> Iterator[HvsvcError]:
     """Yields a refusal where there is nothing live to change (case RB-06)."""
     if not domain.running:
@@ -146,7 +151,9 @@ def check_live_memory(world: World, memory_kib: int) -> Iterator[HvsvcError]:
 
 def check_live_after_start(world: World, started: Definition, target: Target) -> Iterator[HvsvcError]:
     """Yields a refusal for each reason why a domain just started as `started` cannot be grown to `target`."""
-    if target.memory_kib is not None and not memory_reached(started.current_memory_kib, target.memory_kib):
+    if target.memory_kib is not None and not memory_reached(
+        memory_after_start_kib(started), target.memory_kib
+    ):
         if not has_balloon(started):
             yield _no_balloon(target.memory_kib)
         yield from check_memory_limit(started, target.memory_kib)

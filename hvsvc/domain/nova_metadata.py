@@ -6,8 +6,9 @@ from lxml import etree
 
 from hvsvc.domain.definition import NovaMetadata
 
-#: 1.0 up to Nova 22 (Victoria), 1.1 since; the prefix is whatever the document says
-_NAMESPACES = ("http://openstack.org/xmlns/libvirt/nova/1.1", "http://openstack.org/xmlns/libvirt/nova/1.0")
+#: and a version: 1.0 up to Nova 22 (Victoria), 1.1 since; what a later one writes is Nova's just as well, and taking it
+#: for a plain domain would mean to reboot it behind Nova's back. The prefix is whatever the document says.
+_NAMESPACES = "http://openstack.org/xmlns/libvirt/nova/"
 
 
 def read_nova_metadata(root: etree._Element) -> NovaMetadata | None:
@@ -16,10 +17,10 @@ def read_nova_metadata(root: etree._Element) -> NovaMetadata | None:
     It is information for people, written by whoever can write metadata: what is
     missing or no number is left out, never refused.
     """
-    for namespace in _NAMESPACES:
-        instance = root.find(f"metadata/{{{namespace}}}instance")
-        if instance is not None:
-            return _read_instance(instance, f"{{{namespace}}}")
+    for instance in root.iterfind("metadata/{*}instance"):
+        namespace, brace, _ = str(instance.tag).rpartition("}")
+        if namespace.startswith(f"{{{_NAMESPACES}"):
+            return _read_instance(instance, namespace + brace)
     return None
 
 

@@ -149,8 +149,8 @@ def check_reboot(world: World) -> Iterator[HvsvcError]:
     if not domain.running:
         yield FailedPreconditionError(
             Reason.DOMAIN_NOT_RUNNING,
-            f"the domain is {domain.state.value}; only a running one can be rebooted; "
-            "hvsvc never starts or resumes one unasked",
+            f"the domain is {domain.state.value}; only a running one can be rebooted, and hvsvc never starts or "
+            "resumes one unasked; bring it to run first, a server of Nova's through Nova",
             {"state": domain.state.value},
         )
         return

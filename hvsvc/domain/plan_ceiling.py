@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from hvsvc.domain.ceiling import format_ceiling
 from hvsvc.domain.check_config import ConfigWish, plan_config
 from hvsvc.domain.definition import Definition
 from hvsvc.domain.edit_definition import Edit, edit_definition
@@ -64,7 +65,7 @@ def plan_ceiling(world: World, target: Target) -> CeilingPart:
         topology=planned.topology or config.topology,
         waits_for_reboot=_waits(domain.live, after.definition, wish, target.method),
         why=_why(domain.live or config, wish),
-        live_ceiling=_ceiling(domain.live or config),
+        live_ceiling=format_ceiling(domain.live or config),
     )
 
 
@@ -167,7 +168,3 @@ def _why(now: Definition, wish: ConfigWish) -> str:
             f"boot memory {format_kib(now.current_memory_kib)} to {format_kib(wish.current_memory_kib)}"
         )
     return ", ".join(changes) or "another topology"
-
-
-def _ceiling(now: Definition) -> str:
-    return f"{now.maximum_vcpus} vCPUs and {format_kib(now.memory_kib)}"

@@ -9,6 +9,8 @@ from hvsvc.domain.check_live import (
     check_live_memory,
     check_live_vcpus,
     current_memory_kib,
+    has_balloon,
+    memory_after_start_kib,
     memory_reached,
     warn_split_core,
 )
@@ -37,7 +39,8 @@ def plan_live(world: World, target: Target, forecast: Stored | None) -> Part:
     domain = world.domain
     if target.memory_kib is not None:
         blockers += check_live_memory(world, target.memory_kib)
-        steps += _memory_steps(current_memory_kib(domain), target.memory_kib)
+        if not _memory_stays(domain, target.memory_kib):
+            steps.append(_memory_step(current_memory_kib(domain), target.memory_kib))
     if target.vcpus is not None:
         blockers += check_live_vcpus(world, target.vcpus)
         if domain.live is not None:
@@ -47,15 +50,29 @@ def plan_live(world: World, target: Target, forecast: Stored | None) -> Part:
     return Part(tuple(steps), tuple(blockers), tuple(warnings))
 
 
-def _memory_steps(now_kib: int | None, wanted_kib: int) -> Iterator[Step]:
-    if not memory_reached(now_kib, wanted_kib):
-        shown = format_kib(now_kib) if now_kib is not None else "unknown"
-        yield Step(
-            StepKind.SET_MEMORY_LIVE,
-            Effect.LIVE,
-            f"memory {shown} to {format_kib(wanted_kib)}",
-            value=wanted_kib,
-        )
+def _memory_stays(domain: DomainFacts, wanted_kib: int) -> bool:
+    """Whether the memory is where it is wanted, and nothing moves it away.
+
+    Where the balloon is at does not say where it is told to go, which libvirt cannot
+    say: until the guest's driver is up, all of the maximum is in use, and then it goes
+    to what the domain was started with (case RB-07). Only a balloon that is seen to work
+    and a stored value that is the wanted one need no order; one too many does no harm.
+    """
+    if not memory_reached(current_memory_kib(domain), wanted_kib):
+        return False
+    if domain.live is None or not has_balloon(domain.live):
+        return True
+    stored_kib = domain.config.current_memory_kib if domain.config is not None else None
+    return boot_seen(domain) and memory_reached(stored_kib, wanted_kib)
+
+
+def _memory_step(now_kib: int | None, wanted_kib: int) -> Step:
+    shown = format_kib(now_kib) if now_kib is not None else "unknown"
+    if memory_reached(now_kib, wanted_kib):
+        why = f"memory kept at {format_kib(wanted_kib)}, whatever it was started with"
+    else:
+        why = f"memory {shown} to {format_kib(wanted_kib)}"
+    return Step(StepKind.SET_MEMORY_LIVE, Effect.LIVE, why, value=wanted_kib)
 
 
 def _vcpu_steps(domain: DomainFacts, now: int, target: Target) -> Iterator[Step]:
@@ -91,8 +108,9 @@ def _plan_after_reboot(world: World, target: Target, stored: Stored) -> Part:
     booted = stored.definition
     steps: list[Step] = []
     warnings: list[Note] = []
-    if target.memory_kib is not None:
-        steps += _memory_steps(booted.current_memory_kib, target.memory_kib)
+    memory_kib = memory_after_start_kib(booted)
+    if target.memory_kib is not None and not memory_reached(memory_kib, target.memory_kib):
+        steps.append(_memory_step(memory_kib, target.memory_kib))
     if target.vcpus is not None:
         steps += (
             step

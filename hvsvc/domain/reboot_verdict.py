@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from hvsvc.domain.definition import Definition
+from hvsvc.domain.ceiling import format_ceiling, same_ceiling
 from hvsvc.domain.facts import DomainFacts, LifecycleEvent
-from hvsvc.domain.limits import same_at_start
-from hvsvc.domain.memory import format_kib
 from hvsvc.errors import FailedPreconditionError, HvsvcError, Reason
 
 #: seen when Nova makes the definition anew: a hard reboot, or a soft one that fell back to it
@@ -44,23 +42,15 @@ def judge_reboot(
             "reboot again (hvctl reboot)",
             _numbers(after),
         )
-    if _holds(wanted, live) and after.config is not None and _holds(wanted, after.config):
+    if same_ceiling(wanted, live) and after.config is not None and same_ceiling(wanted, after.config):
         return None
     how = _how(before, after, events)
     return FailedPreconditionError(
         Reason.CEILING_LOST,
-        f"the ceiling of {_ceiling(wanted)} is lost: {how}; now the running domain's ceiling is {_ceiling(live)}, the "
-        f"stored one {_ceiling(after.config) if after.config else 'none'}; let the guest obey a shutdown (guest agent, "
-        "ACPI power button), then repeat the request",
+        f"the ceiling of {format_ceiling(wanted)} is lost: {how}; now the running domain's ceiling is "
+        f"{format_ceiling(live)}, the stored one {format_ceiling(after.config) if after.config else 'none'}; let the "
+        "guest obey a shutdown (guest agent, ACPI power button), then repeat the request",
         {"lostMaximumVcpus": wanted.maximum_vcpus, "lostMaximumKib": wanted.memory_kib, **_numbers(after)},
-    )
-
-
-def _holds(wanted: Definition, found: Definition) -> bool:
-    return (
-        found.maximum_vcpus == wanted.maximum_vcpus
-        and same_at_start(found.memory_kib, wanted.memory_kib)
-        and found.topology == wanted.topology
     )
 
 
@@ -75,10 +65,6 @@ def _how(before: DomainFacts, after: DomainFacts, events: Collection[LifecycleEv
     if was_regenerated(events) or after.etag != before.etag:
         return "the stored definition was replaced during the reboot"
     return "the domain was started from another definition"
-
-
-def _ceiling(definition: Definition) -> str:
-    return f"{definition.maximum_vcpus} vCPUs and {format_kib(definition.memory_kib)}"
 
 
 def _numbers(after: DomainFacts) -> dict[str, object]:

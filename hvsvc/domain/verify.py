@@ -107,7 +107,7 @@ def _guest_unknown(domain: DomainFacts) -> Note:
         why, metadata = "the guest agent was not asked", {}
     return Note(
         Reason.GUEST_CPUS_UNKNOWN,
-        f"how many CPUs the guest uses is not observable: {why}; check in the guest (nproc)",
+        f"how many CPUs the guest uses is not observable; check in the guest (nproc): {why}",
         metadata,
     )
 

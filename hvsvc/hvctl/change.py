@@ -66,20 +66,32 @@ def follow(ctx: click.Context, service: Service, operation: Operation, *, reboot
         failure = failure_of_call(error, settings.target)
         message = f"{last.name} was begun, but cannot be followed: {failure.message}"
         _print_unfinished(ctx, service, last, replace(failure, message=message))
-    document = print_operation(service, last, with_steps=not on_terminal)
+    document = print_operation(service, last, with_steps=not on_terminal, with_error=False)
     if failure_at_end := operation_failure(last):
         explain(settings, failure_at_end)
     ctx.exit(exit_code_of(document, reboot_asked=reboot_asked))
 
 
 def print_operation(
-    service: Service, operation: Operation, *, with_steps: bool = True, failure: Failure | None = None
+    service: Service,
+    operation: Operation,
+    *,
+    with_steps: bool = True,
+    with_error: bool = True,
+    failure: Failure | None = None,
 ) -> Document:
-    """Print it, with `failure` as its error where following it failed; the document."""
+    """Print it, with `failure` as its error where following it failed; the document.
+
+    `with_error` is off where the error is told on stderr: a table then names its reason alone.
+    """
     document = operation_document(operation)
     if failure:
         document["error"] = failure.document
-    print_one(service.settings, document, lambda: operation_lines(document, with_steps=with_steps))
+    print_one(
+        service.settings,
+        document,
+        lambda: operation_lines(document, with_steps=with_steps, with_error=with_error),
+    )
     return document
 
 
@@ -123,7 +135,7 @@ def _wait_shown(service: Service, operation: Operation, seen: Callable[[Operatio
 
 
 def _print_unfinished(ctx: click.Context, service: Service, operation: Operation, failure: Failure) -> None:
-    print_operation(service, operation, failure=failure)
+    print_operation(service, operation, with_error=False, failure=failure)
     explain(service.settings, failure, next_step=_watch_words(service, operation))
     ctx.exit(exit_codes.for_status(failure.code))
 

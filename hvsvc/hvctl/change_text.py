@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from hvsvc.hvctl.document import Document
-from hvsvc.hvctl.domain_text import label_of, sizes_grid, topology_text
+from hvsvc.hvctl.domain_text import label_of, name_of, sizes_grid, topology_text
 from hvsvc.hvctl.hints import hint_for
 from hvsvc.hvctl.sizes import format_kib
 from hvsvc.hvctl.step_text import kind_text, step_lines
-from hvsvc.hvctl.terminal import safe
+from hvsvc.hvctl.terminal import folded, safe
 
 OUTCOME_WORDS: Final[dict[str, str]] = {
     "COMPLETE": "complete, each number read back",
@@ -20,19 +20,30 @@ OUTCOME_WORDS: Final[dict[str, str]] = {
 }
 
 
-def operation_lines(operation: Document, *, with_steps: bool) -> list[str]:
-    """A change, running or ended; `with_steps` is off where they were shown as they happened."""
-    domain = operation.get("after") or operation.get("before") or _named(operation)
-    lines = [f"{label_of(domain)}: {_status(operation)}"]
-    if "name" in operation:  # a resize is Nova's: hvsvc has no operation for it
+#: outcomes that are as asked: what is said beside them is no fault
+_AS_ASKED: Final = ("COMPLETE", "VALIDATED")
+
+
+def operation_lines(operation: Document, *, with_steps: bool, with_error: bool = True) -> list[str]:
+    """A change, running or ended.
+
+    `with_steps` is off where they were shown as they happened, `with_error` where the error is told on stderr.
+    """
+    error = operation.get("error", {})
+    now = (error.get("step_failure") or {}).get("now")
+    domain = operation.get("after") or operation.get("before") or now or _named(operation)
+    lines = [folded(f"{label_of(domain)}: {_status(operation)}")]
+    if operation.get("name"):  # a --dry-run begins none, and a resize is Nova's
         lines.append(f"operation: {safe(operation['name'])}")
     if with_steps and operation.get("steps"):
         lines += ["", "Steps:", *step_lines(operation["steps"])]
     if "after" in operation:
         lines += ["", *sizes_grid(operation["after"], operation.get("before"))]
-    elif now := (operation.get("error", {}).get("step_failure") or {}).get("now"):
-        lines += ["", f"What is true now of {label_of(now)}:", *sizes_grid(now)]
-    lines += _reasons("Reasons", operation.get("reasons", []))
+    elif now:
+        lines += ["", "What is true now:", *sizes_grid(now)]
+    title = "Warnings" if operation.get("outcome") in _AS_ASKED else "Reasons"
+    lines += _reasons(title, operation.get("reasons", []), domain)
+    lines += _reasons("Error", [error] if error and with_error else [], domain)
     return lines
 
 
@@ -45,11 +56,12 @@ def plan_lines(plan: Document) -> list[str]:
         width = max(len(step.get("effect", "")) for step in steps)
         for number, step in enumerate(steps, 1):
             effect = f"{safe(step.get('effect', '')):<{width}}"
-            lines.append(f"  {number}. {effect}  {kind_text(step)}: {safe(step.get('why', ''))}")
+            lines.append(folded(f"  {number}. {effect}  {kind_text(step)}: {safe(step.get('why', ''))}"))
     if topology := plan.get("topology"):
         lines += ["", f"Topology: {topology_text(topology)}"]
-    lines += _reasons("Blockers", plan.get("blockers", []))
-    lines += _reasons("Warnings", plan.get("warnings", []))
+    domain = plan.get("domain", {})
+    lines += _reasons("Blockers", plan.get("blockers", []), domain)
+    lines += _reasons("Warnings", plan.get("warnings", []), domain)
     if diff := plan.get("xml_diff"):
         lines += [
             "",
@@ -85,7 +97,8 @@ def _verdict(plan: Document) -> str:
 
 def _status(operation: Document) -> str:
     if "error" in operation:
-        return f"failed: {safe(operation['error']['message'])}" if operation["done"] else "under way"
+        error = operation["error"]
+        return f"failed: {safe(error.get('reason') or error['code'])}" if operation["done"] else "under way"
     if not operation["done"]:
         return "under way"
     outcome = operation.get("outcome", "")
@@ -99,13 +112,13 @@ def _named(operation: Document) -> Document:
     return {"libvirt_name": name}
 
 
-def _reasons(title: str, reasons: list[Document]) -> list[str]:
+def _reasons(title: str, reasons: list[Document], domain: Document) -> list[str]:
     if not reasons:
         return []
     lines = ["", f"{title}:"]
     for item in reasons:
         reason = item.get("reason", "")
-        lines.append(f"  {safe(reason)}: {safe(item.get('message', ''))}")
-        if hint := hint_for("", reason, ""):
-            lines.append(f"    next: {hint}")
+        lines.append(folded(f"  {safe(reason or item.get('code', ''))}: {safe(item.get('message', ''))}"))
+        if hint := hint_for("", reason, "", domain=name_of(domain)):
+            lines.append(folded(f"    next: {safe(hint)}"))
     return lines

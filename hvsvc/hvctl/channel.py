@@ -77,6 +77,8 @@ def open_channel(settings: Settings) -> grpc.Channel:
         return grpc.insecure_channel(address, options=_OPTIONS)
     if bool(settings.tls_cert) != bool(settings.tls_key):
         raise click.UsageError("--tls-cert and --tls-key go together")
+    if settings.tls_cert and settings.tls_key:
+        _check_pair(settings.tls_cert, settings.tls_key)
     credentials = grpc.ssl_channel_credentials(
         *(_read(file) for file in (settings.tls_ca, settings.tls_key, settings.tls_cert))
     )
@@ -86,6 +88,11 @@ def open_channel(settings: Settings) -> grpc.Channel:
         credentials,
         options=(*_OPTIONS, *([("grpc.ssl_target_name_override", name)] if name else [])),
     )
+
+
+def uses_tls(settings: Settings) -> bool:
+    """Whether the connection is by TLS: to HOST:PORT without --insecure."""
+    return not settings.target.startswith("unix:") and not settings.insecure
 
 
 def socket_path(target: str) -> str | None:
@@ -134,6 +141,25 @@ def _is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False
+
+
+def _check_pair(cert: Path, key: Path) -> None:
+    """Refuses files that gRPC would only call a failed handshaker, or wait for a pass phrase at."""
+    import ssl  # noqa: PLC0415  5 ms that only TLS needs
+
+    def no_pass_phrase() -> str:
+        raise click.UsageError(f"--tls-key {key}: a key with a pass phrase cannot be used")
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_cert_chain(cert, key, no_pass_phrase)
+    except ssl.SSLError as err:
+        if err.reason == "KEY_VALUES_MISMATCH":
+            raise click.UsageError(f"--tls-key {key} is not the key of --tls-cert {cert}") from err
+        raise click.UsageError(
+            f"--tls-cert {cert} and --tls-key {key} are not a PEM certificate and key"
+        ) from err
+    except OSError as err:
+        raise click.UsageError(f"cannot read {cert} and {key}: {err.strerror}") from err
 
 
 def _read(file: Path | None) -> bytes | None:

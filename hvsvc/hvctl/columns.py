@@ -22,7 +22,8 @@ def check_columns(columns: Iterable[str], shape: Shape) -> None:
                 level = None
             elif level is None or part not in level:
                 there = f"there are: {', '.join(level)}" if level else "there is nothing below"
-                raise click.UsageError(f"no column {part!r} in {column!r}; {there}")
+                within = "" if part == column else f" in {column!r}"
+                raise click.UsageError(f"no column {part!r}{within}; {there}")
             else:
                 level = level[part]
 

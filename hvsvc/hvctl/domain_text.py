@@ -25,6 +25,7 @@ _SIZES: Final[tuple[tuple[str, str, str, Callable[[Any], str]], ...]] = (
     ("Guest memory", "", "memory.guest_total_kib", format_kib),
     ("Guest available", "", "memory.guest_available_kib", format_kib),
 )
+_ABSENT: Final = "not reported"
 _FACTORS: Final = ("sockets", "dies", "clusters", "cores", "threads")
 
 
@@ -33,6 +34,11 @@ def label_of(domain: Document) -> str:
     libvirt_name = domain.get("libvirt_name") or domain.get("name", "")
     nova_name = find(domain, "nova.name")
     return safe(f"{nova_name} ({libvirt_name})" if nova_name else libvirt_name)
+
+
+def name_of(domain: Document) -> str:
+    """The name to call it by: Nova's, else libvirt's; empty where there is none."""
+    return str(find(domain, "nova.name") or domain.get("libvirt_name", ""))
 
 
 def state_text(domain: Document) -> str:
@@ -102,7 +108,7 @@ def _cell(after: Document, before: Document | None, path: str, show: Callable[[A
     now = find(after, path)
     then = now if before is None else find(before, path)
     now_text, then_text = ("" if value is None else show(value) for value in (now, then))
-    return now_text if now == then else f"{then_text or 'unknown'} → {now_text or 'unknown'}"
+    return now_text if now == then else f"{then_text or _ABSENT} → {now_text or _ABSENT}"
 
 
 def _pairs(domain: Document) -> list[tuple[str, Any]]:

@@ -5,6 +5,7 @@ The service's message comes first and says what is true; these lines add the com
 
 from __future__ import annotations
 
+import shlex
 from typing import Final
 
 from hvsvc.errors import Reason
@@ -28,7 +29,7 @@ BY_REASON: Final[dict[Reason, str]] = {
     Reason.ABOVE_CONFIG_CEILING: _RAISE,
     Reason.MAXIMUM_BELOW_CURRENT: "ask for a higher maximum, or lower the current value first",
     Reason.LIVE_VCPU_SHRINK: "lower the number of the next start with hvctl setvcpus DOMAIN N --config",
-    Reason.DOMAIN_NOT_RUNNING: "start it, or change the next start only with --config",
+    Reason.DOMAIN_NOT_RUNNING: "start or resume it, or set the next start alone: setvcpus or setmem with --config",
     Reason.CEILING_LOST: "look at hvctl dominfo DOMAIN, make the guest obey a shutdown, then raise again",
     Reason.DOMAIN_BUSY: "hvctl operations list --running shows what is under way; repeat when it is done",
     Reason.SERVER_BUSY: "wait for Nova to finish, then repeat the command",
@@ -49,6 +50,8 @@ BY_REASON: Final[dict[Reason, str]] = {
 #: for an error that is not hvsvc's own, such as no connection
 BY_STATUS: Final[dict[str, str]] = {
     "UNAVAILABLE": "check --target ({target}), and on that host: systemctl status hvsvc",
+    "UNAVAILABLE over TLS": "check --target ({target}), --tls-ca (who signed the server's certificate), "
+    "--tls-server-name (the name in it), --tls-cert and --tls-key; on that host: systemctl status hvsvc",
     "DEADLINE_EXCEEDED": "try again, with a longer --timeout if the host is busy; target: {target}",
     "PERMISSION_DENIED": "run it as a user that may open the socket, such as a member of its group",
     "UNAUTHENTICATED": "give --tls-cert and --tls-key",
@@ -56,9 +59,19 @@ BY_STATUS: Final[dict[str, str]] = {
 }
 
 
-def hint_for(code: str, reason: str, target: str) -> str:
-    """The next step for an error; empty where the message alone must do."""
+def hint_for(code: str, reason: str, target: str, *, domain: str = "", tls: bool = False) -> str:
+    """The next step for an error, about `domain` where it is known; empty where the message alone must do.
+
+    Over `tls` no connection may mean that a certificate does not fit; gRPC tells the two apart in English only.
+    """
     try:
-        return BY_REASON.get(Reason(reason), "")
+        hint = BY_REASON.get(Reason(reason), "")
+        return hint.replace("DOMAIN", shlex.quote(domain)) if domain else hint
     except ValueError:
-        return "" if reason else BY_STATUS.get(code, "").format(target=target)
+        return (
+            ""
+            if reason
+            else (BY_STATUS.get(f"{code} over TLS" if tls else code) or BY_STATUS.get(code, "")).format(
+                target=target
+            )
+        )

@@ -45,6 +45,19 @@ class Commands(click.Group):
         """Their names."""
         return list(COMMANDS)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command, or a refusal that names what it may have been meant to be."""
+        name = args[0]
+        if name not in COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            from difflib import get_close_matches  # noqa: PLC0415  for a slip alone
+
+            close = get_close_matches(name, COMMANDS)
+            known = f"did you mean {' or '.join(close)}?" if close else f"there are: {', '.join(COMMANDS)}"
+            ctx.fail(f"no command {name!r}; {known}")
+        return super().resolve_command(ctx, args)
+
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command, from its module."""
         if cmd_name not in COMMANDS:

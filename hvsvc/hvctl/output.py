@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -12,6 +12,9 @@ from hvsvc.hvctl.columns import find, select
 from hvsvc.hvctl.document import Document
 from hvsvc.hvctl.settings import Settings
 from hvsvc.hvctl.terminal import safe
+
+#: cells up to this length, such as "512 MiB", are not wrapped
+_SHORT: Final = 10
 
 
 def print_one(settings: Settings, document: Document, text: Callable[[], Iterable[str]]) -> None:
@@ -80,17 +83,25 @@ def aligned(pairs: Sequence[tuple[str, str]], *, least: int = 0) -> list[str]:
 
 
 def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """A table; off a terminal it is as wide as it needs, so that no value is cut or wrapped."""
+    """A table; off a terminal it is as wide as it needs, so that no value is cut or wrapped.
+
+    On one it is wrapped between words alone, so that a name can be copied; where that is not enough it is too wide.
+    """
     from rich.console import Console  # noqa: PLC0415  Rich takes longer to load than a call takes
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
+    columns = list(zip(headings, *rows, strict=True))
+    wholes = [not any(" " in cell and len(cell) > _SHORT for cell in column[1:]) for column in columns]
+    words = [
+        max(len(word) for cell in column for word in ([cell] if whole else cell.split() or [""]))
+        for column, whole in zip(columns, wholes, strict=True)
+    ]
     console = Console(markup=False, highlight=False, emoji=False)
-    if not console.is_terminal:
-        console.width = 10_000
+    console.width = max(console.width, sum(words) + 2 * len(words)) if console.is_terminal else 10_000
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for heading in headings:
-        table.add_column(Text(heading), overflow="fold")
+    for column, whole in zip(columns, wholes, strict=True):
+        table.add_column(Text(column[0]), overflow="fold", no_wrap=whole)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     with console.capture() as captured:

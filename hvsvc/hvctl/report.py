@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from hvsvc.hvctl import hints
+from hvsvc.hvctl.channel import uses_tls
 from hvsvc.hvctl.failure import Failure
 from hvsvc.hvctl.output import print_data
 from hvsvc.hvctl.settings import Settings
-from hvsvc.hvctl.terminal import safe
+from hvsvc.hvctl.terminal import folded, safe
 
 
 def report(settings: Settings, failure: Failure, *, next_step: str = "") -> None:
@@ -20,8 +23,18 @@ def report(settings: Settings, failure: Failure, *, next_step: str = "") -> None
 
 def explain(settings: Settings, failure: Failure, *, next_step: str = "") -> None:
     """Say on stderr what went wrong and what to do next."""
-    for line in _lines(failure, next_step or hints.hint_for(failure.code, failure.reason, settings.target)):
-        click.echo(line, err=True)
+    hint = hints.hint_for(
+        failure.code, failure.reason, settings.target, domain=_domain_asked(), tls=uses_tls(settings)
+    )
+    for line in _lines(failure, next_step or hint):
+        click.echo(folded(line, sys.stderr), err=True)
+
+
+def _domain_asked() -> str:
+    """The DOMAIN of the command line; empty where the command has none."""
+    ctx = click.get_current_context(silent=True)
+    asked = ctx.params.get("domain") if ctx else None
+    return asked if isinstance(asked, str) else ""
 
 
 def _lines(failure: Failure, hint: str) -> list[str]:

@@ -102,8 +102,8 @@ class Application:
             await self._run_step(step)
 
     async def _run_step(self, step: Step) -> None:
-        await self._mark(state=StepState.RUNNING, start_time_s=self._tools.clock.now_s())
         try:
+            await self._mark(state=StepState.RUNNING, start_time_s=self._tools.clock.now_s())
             evidence = await EXECUTORS[step.kind](self._tools, self._context, step)
         except BaseException:
             # the end of the operation journals it; here it only must not look done
@@ -192,8 +192,8 @@ class Application:
             await self._settle_allocation()
         try:
             now = await around.with_allocation(await around.read_domain(self._context.uuid, ask_guest=True))
-        except HvsvcError:
-            now = None  # what is true now could not be read
+        except Exception:  # noqa: BLE001 the bug that ended the operation may lie in the reading
+            now = None  # the error says what failed; what is true now could not be read
         return replace(
             self._running.record,
             error=error,

@@ -1,25 +1,32 @@
-"""Reboots a domain that is not Nova's: orderly shutdown, then start, with a way back."""
+"""Reboots a domain that is not Nova's: orderly shutdown, then start."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 from hvsvc.domain.facts import DomainFacts, DomainState
 from hvsvc.domain.obstacles import check_reboot, has_power_button
-from hvsvc.errors import DeadlineError, FailedPreconditionError, GuestAgentError, HvsvcError, Reason
-from hvsvc.operations.context import Context, Deadline, Tools
+from hvsvc.errors import (
+    DeadlineError,
+    FailedPreconditionError,
+    GuestAgentError,
+    Reason,
+    UnavailableError,
+)
+from hvsvc.operations.context import Context, Tools
+from hvsvc.operations.start_again import start_again
+from hvsvc.operations.wait_domain import wait_for_domain
 
 
 async def reboot_plain(tools: Tools, context: Context, before: DomainFacts) -> None:
     """Shuts the domain down and starts it, so that its stored definition takes effect.
 
     A reboot inside the guest keeps the QEMU process and with it the old ceiling (case
-    RB-01). Where the new definition cannot start, the one before is restored and
-    started: no domain is left down (case TOPO-12).
+    RB-01).
 
     :raises FailedPreconditionError: SHUTDOWN_IGNORED (it still runs, unchanged);
-        START_FAILED, saying what runs now.
+        START_FAILED, as `start_again`.
+    :raises HvsvcError: where libvirt was away for the whole of a wait.
     """
     world = await tools.around.read_world(context.uuid, ask_guest=False)
     for refusal in check_reboot(world):
@@ -37,16 +44,7 @@ async def reboot_plain(tools: Tools, context: Context, before: DomainFacts) -> N
     context.rebooted = True
     if stopped.running:
         return  # on_poweroff or somebody else started it already; the verdict is the caller's
-    try:
-        await tools.hypervisor.start(context.uuid)
-    except HvsvcError as err:
-        await _restore(tools, context, before, err)
-    await _wait(
-        tools,
-        context.uuid,
-        tools.timeouts.start_timeout_s,
-        lambda domain: domain.running and domain.id != before.id,
-    )
+    await start_again(tools, context, before)
 
 
 async def _shut_down(tools: Tools, before: DomainFacts) -> DomainFacts:
@@ -75,22 +73,35 @@ async def _ask(tools: Tools, before: DomainFacts, *, agent: bool, timeout_s: flo
     """Waits also while the asking itself does not return: libvirt waits 60 s for an agent that does nothing."""
     asking = asyncio.create_task(tools.hypervisor.shut_down(before.uuid, agent=agent))
     try:
-        return await _wait(
+        domain = await wait_for_domain(
             tools,
             before.uuid,
             timeout_s,
-            lambda domain: _is_hopeless(asking) or _stopped(domain, before),
+            lambda domain: _stopped(domain, before) or _is_hopeless(asking),
         )
+        if not _stopped(domain, before) and isinstance(error := _error_of(asking), UnavailableError):
+            raise error
+        return domain
     finally:
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
 
 
+def _error_of(asking: asyncio.Task[None]) -> BaseException | None:
+    return asking.exception() if asking.done() else None
+
+
 def _is_hopeless(asking: asyncio.Task[None]) -> bool:
-    """Whether the agent cannot do it; no answer in time says nothing: the domain itself shows whether it stops."""
-    error = asking.exception() if asking.done() else None
-    if error is None or isinstance(error, DeadlineError):
+    """Whether the agent cannot do it.
+
+    An answer that was late or lost says nothing, since the guest may have been asked all
+    the same: the domain itself shows whether it stops.
+    """
+    error = _error_of(asking)
+    if error is None or isinstance(error, DeadlineError | UnavailableError):
         return False
+    if isinstance(error, FailedPreconditionError) and error.reason is Reason.DOMAIN_NOT_RUNNING:
+        return False  # it has just stopped
     if isinstance(error, GuestAgentError):
         return True
     raise error
@@ -98,41 +109,3 @@ def _is_hopeless(asking: asyncio.Task[None]) -> bool:
 
 def _stopped(domain: DomainFacts, before: DomainFacts) -> bool:
     return domain.state is DomainState.SHUT_OFF or (domain.id is not None and domain.id != before.id)
-
-
-async def _wait(
-    tools: Tools, uuid: str, timeout_s: float, reached: Callable[[DomainFacts], bool]
-) -> DomainFacts:
-    deadline = Deadline(tools.clock, timeout_s)
-    while True:
-        domain = await tools.hypervisor.read_domain(uuid)
-        if reached(domain) or deadline.over:
-            return domain
-        await tools.clock.sleep(tools.timeouts.poll_interval_s)
-
-
-async def _restore(tools: Tools, context: Context, before: DomainFacts, cause: HvsvcError) -> None:
-    """Puts the previous definition back, starts it, and says so by raising."""
-    previous = context.previous_xml or await tools.journal.read_kept_definition(context.uuid)
-    if previous is None:
-        raise FailedPreconditionError(
-            Reason.START_FAILED,
-            f"the domain is off: its stored definition does not start ({cause.message}), and no earlier one is "
-            "known; correct the definition, then start the domain",
-        ) from cause
-    try:
-        now = await tools.hypervisor.read_domain(context.uuid)
-        await tools.hypervisor.define(context.uuid, now.etag, previous)
-        await tools.hypervisor.start(context.uuid)
-    except HvsvcError as err:
-        raise FailedPreconditionError(
-            Reason.START_FAILED,
-            f"the domain is off: its stored definition does not start ({cause.message}), nor could the one before be "
-            f"restored ({err.message}); correct the definition, then start the domain",
-        ) from err
-    raise FailedPreconditionError(
-        Reason.START_FAILED,
-        f"the new definition does not start ({cause.message}); the one before was restored and started, so the ceiling "
-        "is as it was; ask for a lower one",
-        {"restored": "true"},
-    ) from cause

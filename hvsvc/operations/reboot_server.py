@@ -14,6 +14,7 @@ from hvsvc.errors import (
 )
 from hvsvc.operations.context import Context, Deadline, Tools
 from hvsvc.operations.ports import Servers
+from hvsvc.operations.wait_domain import PASSING
 
 _MOMENTARY = (UnavailableError, DeadlineError)
 
@@ -75,8 +76,8 @@ async def _progress(servers: Servers, uuid: str, request_id: str) -> tuple[str |
 async def _is_up(tools: Tools, uuid: str, before: DomainFacts) -> bool:
     try:
         domain = await tools.hypervisor.read_domain(uuid)
-    except NotFoundError:
-        return False  # a hard reboot undefines the domain for a moment
+    except (NotFoundError, *PASSING):
+        return False  # a hard reboot undefines the domain for a moment; libvirt may restart
     return domain.running and domain.id != before.id
 
 

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from hvsvc.domain.operation import OperationRecord
-from hvsvc.domain.steps import StepState
+from hvsvc.domain.steps import StepKind, StepState
 from hvsvc.errors import (
     AbortedError,
     ExhaustedError,
@@ -62,6 +62,7 @@ class Operations:
         self._max = max_operations
         self._running: dict[str, Running] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._beginning = 0
         self._draining = False
 
     def check_room(self) -> None:
@@ -75,10 +76,11 @@ class Operations:
                 Reason.SHUTTING_DOWN,
                 "hvsvc is stopping and begins nothing new; nothing was changed; retry shortly",
             )
-        if len(self._tasks) >= self._max:
+        running = len(self._tasks) + self._beginning
+        if running >= self._max:
             raise ExhaustedError(
                 Reason.TOO_MANY_OPERATIONS,
-                f"{len(self._tasks)} operations are running, the configured limit; nothing was changed; retry later",
+                f"{running} operations are running, the configured limit; nothing was changed; retry later",
                 {"limit": self._max},
             )
 
@@ -88,8 +90,16 @@ class Operations:
         """Journals a new operation, then lets `work` run it in the background.
 
         `work` must end the record itself and raise nothing.
+
+        :raises UnavailableError, ExhaustedError: as `check_room`, which many may have
+            passed at once, or before a stop began.
         """
-        await self._journal.begin(record)
+        self.check_room()
+        self._beginning += 1
+        try:
+            await self._journal.begin(record)
+        finally:
+            self._beginning -= 1
         running = Running(record, self._journal)
         self._running[record.id] = running
         task = asyncio.create_task(self._work(running, work), name=f"operation {record.id}")
@@ -197,11 +207,12 @@ class Operations:
 def interrupted(record: OperationRecord, now_s: float) -> OperationRecord:
     """The record of an operation whose process died: what it had begun may or may not have happened."""
     begun = next((i for i, step in enumerate(record.steps) if step.state is StepState.RUNNING), None)
-    what = (
-        f" in its step {record.steps[begun].kind.value}, which may or may not have happened"
-        if begun is not None
-        else ""
-    )
+    what, then = "", ""
+    if begun is not None:
+        kind = record.steps[begun].kind
+        what = f" in its step {kind.value}, which may or may not have happened"
+        if kind is StepKind.REBOOT:
+            then = ", start it if it was shut down and not started again"
     return replace(
         record,
         steps=tuple(
@@ -212,6 +223,6 @@ def interrupted(record: OperationRecord, now_s: float) -> OperationRecord:
         failed_step=begun,
         error=AbortedError(
             Reason.DAEMON_RESTARTED,
-            f"hvsvc stopped while the operation ran{what}; read the domain, then repeat the request",
+            f"hvsvc stopped while the operation ran{what}; read the domain{then}, then repeat the request",
         ),
     )

@@ -18,9 +18,11 @@ async def set_memory_live(tools: Tools, context: Context, step: Step) -> Evidenc
     """
     wanted = step.value
     assert wanted is not None, "the step holds its target"
-    shrinking = (current_memory_kib(context.domain) or 0) > wanted
+    before_kib = current_memory_kib(context.domain)
+    shrinking = (before_kib or 0) > wanted
     await tools.hypervisor.set_memory_live(context.uuid, wanted)
-    context.changed = True
+    # an order to stay is none (case API-05)
+    context.changed = context.changed or not memory_reached(before_kib, wanted)
     balloon = await wait_for_balloon(tools, context, wanted, tools.timeouts.balloon_timeout_s)
     if balloon.actual_kib is None:
         return Evidence("the balloon's size could not be read", confirmed=False)

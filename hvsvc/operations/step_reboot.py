@@ -6,16 +6,18 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from hvsvc.domain.ceiling import format_ceiling, same_ceiling
 from hvsvc.domain.facts import DomainEvent, DomainFacts, LifecycleEvent
 from hvsvc.domain.memory import format_kib
 from hvsvc.domain.outcome import Note
 from hvsvc.domain.plan_live import boot_seen
 from hvsvc.domain.reboot_verdict import judge_reboot, was_regenerated
 from hvsvc.domain.steps import Step
-from hvsvc.errors import HvsvcError, Reason
+from hvsvc.errors import AbortedError, HvsvcError, Reason
 from hvsvc.operations.context import Context, Deadline, Evidence, Tools
 from hvsvc.operations.reboot_plain import reboot_plain
 from hvsvc.operations.reboot_server import reboot_server
+from hvsvc.operations.wait_domain import wait_for_domain
 
 
 async def reboot(tools: Tools, context: Context, step: Step) -> Evidence:
@@ -24,18 +26,21 @@ async def reboot(tools: Tools, context: Context, step: Step) -> Evidence:
     A domain with Nova metadata goes through Nova and no other way; any other is shut
     down and started.
 
+    :raises AbortedError: DEFINITION_CHANGED, where what the reboot is for is not stored
+        any more; nothing is rebooted then.
     :raises FailedPreconditionError: CEILING_LOST, REBOOT_NOT_APPLIED, SHUTDOWN_IGNORED,
         START_FAILED.
     :raises HvsvcError: what Nova or libvirt answered.
     """
     before = await _read_booted(tools, context.uuid)
+    _require_purpose(context, before)
     context.domain = before
     async with _collected(tools, context.uuid) as seen:
         if before.nova is not None:
             await reboot_server(tools, context, before)
         else:
             await reboot_plain(tools, context, before)
-        after = await tools.hypervisor.read_domain(context.uuid)
+        after = await wait_for_domain(tools, context.uuid, tools.timeouts.start_timeout_s, lambda _: True)
     context.domain = after
     kinds = [event.kind for event in seen]
     lost = judge_reboot(before, after, kinds)
@@ -68,6 +73,19 @@ async def _read_booted(tools: Tools, uuid: str) -> DomainFacts:
         if boot_seen(domain) or not domain.running or deadline.over:
             return domain
         await deadline.pause(tools.timeouts.poll_interval_s)
+
+
+def _require_purpose(context: Context, before: DomainFacts) -> None:
+    """Refuses a reboot that would bring in another ceiling than was planned: a server's downtime for nothing."""
+    planned, found = context.planned_from.config, before.config
+    if planned is None or found is None or same_ceiling(planned, found):
+        return  # without a definition check_reboot refuses
+    raise AbortedError(
+        Reason.DEFINITION_CHANGED,
+        f"the stored definition's ceiling is {format_ceiling(found)} now, not {format_ceiling(planned)}: somebody, or "
+        "Nova, replaced it since; nothing was rebooted; read the domain, then repeat the request",
+        {"asked": format_ceiling(planned), "found": format_ceiling(found)},
+    )
 
 
 @asynccontextmanager

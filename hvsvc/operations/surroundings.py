@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 
 from hvsvc.domain.allocation import PlacementPolicy, ProviderRoom
@@ -32,12 +33,23 @@ class Surroundings:
         :raises HvsvcError: where libvirt cannot tell; the silence of the guest, of Nova
             and of Placement is part of the answer.
         """
-        domain = await self.with_allocation(await self.read_domain(uuid, ask_guest=ask_guest))
-        host = await self.hypervisor.read_host(domain)
+        domain = await self.hypervisor.read_domain(uuid)
+        # None of them waits for another: a silent agent takes its time while Nova answers.
+        seen, host, (allocated, room, server, error) = await asyncio.gather(
+            self.with_guest(domain) if ask_guest else _as_it_is(domain),
+            self.hypervisor.read_host(domain),
+            self._read_cloud(domain),
+        )
+        seen = replace(seen, allocation=allocated.allocation, allocation_error=allocated.allocation_error)
+        return World(seen, host, self.limits, server, error, self.policy, room)
+
+    async def _read_cloud(
+        self, domain: DomainFacts
+    ) -> tuple[DomainFacts, ProviderRoom | None, ServerFacts | None, HvsvcError | None]:
+        """Nova after the allocation: a task that Nova began in between then shows, and the allocation is let alone."""
+        domain = await self.with_allocation(domain)
         room = await self._read_room(domain)
-        # after the allocation: a task that Nova began in between then shows, and the allocation is let alone
-        server, error = await self._read_server(domain)
-        return World(domain, host, self.limits, server, error, self.policy, room)
+        return domain, room, *await self._read_server(domain)
 
     async def read_domain(self, uuid: str, *, ask_guest: bool) -> DomainFacts:
         """Reads the domain, and the guest's CPUs where asked; a silent guest is noted in the facts."""
@@ -100,3 +112,7 @@ class Surroundings:
             return await self.servers.read_server(uuid), None
         except HvsvcError as err:
             return None, err
+
+
+async def _as_it_is(domain: DomainFacts) -> DomainFacts:
+    return domain

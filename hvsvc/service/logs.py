@@ -7,6 +7,7 @@ import sys
 from typing import Final, Literal
 
 import structlog
+import structlog.tracebacks
 
 _SHARED: Final[list[structlog.typing.Processor]] = [
     structlog.contextvars.merge_contextvars,
@@ -16,13 +17,28 @@ _SHARED: Final[list[structlog.typing.Processor]] = [
 ]
 
 
+#: at debug they log what they send and get, roles and service catalogs among it
+_TELL_TOO_MUCH: Final = ("keystoneauth", "openstack", "urllib3")
+
+
+def _json() -> list[structlog.typing.Processor]:
+    # never local variables: definitions are read with their secrets
+    transform = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+    return [structlog.processors.ExceptionRenderer(transform), structlog.processors.JSONRenderer()]
+
+
+def _console() -> list[structlog.typing.Processor]:
+    # Rich, where it is installed, would show local variables
+    return [
+        structlog.dev.ConsoleRenderer(
+            colors=sys.stderr.isatty(), exception_formatter=structlog.dev.plain_traceback
+        )
+    ]
+
+
 def configure(level: str, form: Literal["console", "json"]) -> None:
     """Sends everything, libraries' own lines included, through one formatter."""
-    renderer: list[structlog.typing.Processor] = (
-        [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
-        if form == "json"
-        else [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
-    )
+    renderer = _json() if form == "json" else _console()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
@@ -33,6 +49,8 @@ def configure(level: str, form: Literal["console", "json"]) -> None:
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(level.upper())
+    for name in _TELL_TOO_MUCH:
+        logging.getLogger(name).setLevel(max(logging.INFO, root.level))
     structlog.configure(
         processors=[
             structlog.stdlib.filter_by_level,

@@ -48,6 +48,9 @@ _OPTIONS: Final = (
     ("grpc.max_send_message_length", _MAX_REPLY_BYTES),
     ("grpc.max_metadata_size", 16 * 1024),
     ("grpc.max_concurrent_streams", 128),
+    # gRPC 1.74 counts streams of refused calls that are long over, and then refuses every call of a connection
+    # that had enough of them. `calls` bounds what one caller can have open.
+    ("grpc.http.overload_protection", 0),
     # A second daemon must fail to bind, not share the port.
     ("grpc.so_reuseport", 0),
     # Watchers that are gone without a word are noticed within 80 s.

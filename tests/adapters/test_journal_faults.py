@@ -183,6 +183,38 @@ async def test_a_disk_that_takes_no_more_loses_nothing_and_works_again_later(pat
     assert definitions(path) == []
 
 
+def move_aside(path: Path, *, replaced: bool) -> None:
+    aside = path.with_name("aside")
+    path.rename(aside)
+    if replaced:
+        path.write_bytes(aside.read_bytes())
+
+
+def put_back(path: Path) -> None:
+    path.with_name("aside").replace(path)
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+async def test_nothing_is_written_to_a_file_that_no_start_would_find_again(
+    path: Path, replaced: bool
+) -> None:
+    async with journal_at(path) as journal:
+        await journal.begin(record())
+        move_aside(path, replaced=replaced)
+        for write in (
+            journal.begin(record(2)),
+            journal.update(record()),
+            journal.keep_definition("op-1", UUID, "<domain/>", 1.0),
+        ):
+            with pytest.raises(UnavailableError, match="removed or replaced") as caught:
+                await write
+            assert caught.value.reason is Reason.JOURNAL_UNAVAILABLE
+        assert await journal.read("op-1") == record(), "what is known can still be asked for"
+        put_back(path)
+        await journal.begin(record(2))
+    assert definitions(path) == []
+
+
 async def test_another_program_that_holds_the_file_is_not_waited_for_longer_than_allowed(path: Path) -> None:
     async with journal_at(path, call_timeout_s=0.3) as journal:
         await journal.begin(record(1))

@@ -85,7 +85,9 @@ async def test_ga_07_a_second_call_of_the_domain_waits_without_a_thread(hanging:
         for _ in range(8):
             await hang(link, hanging, "stuck")
         assert hanging.entered == 1
-        assert await link.call(read_thread, "ask", domain="other") == "libvirt-test-2"
+        # one thread hangs, and whichever of the first two it is, eight waiting calls have taken none
+        name = await link.call(read_thread, "ask", domain="other")
+        assert name in {"libvirt-test-1", "libvirt-test-2"}
 
 
 async def test_a_call_takes_its_turn_when_the_one_before_comes_back_in_time(hanging: Hanging) -> None:

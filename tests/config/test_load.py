@@ -100,6 +100,14 @@ def test_the_environment_changes_nothing(path: Path, monkeypatch: pytest.MonkeyP
             "[libvirt] call_timeout_s = true is not allowed; allowed: 1 to 600",
         ),
         (
+            "[listen]\nunix_mode = 0o777",
+            "[listen] unix_mode = 0o777 is not allowed; allowed: 0o600 to 0o770: octal, nothing for others",
+        ),
+        (
+            "[listen]\nunix_mode = true",
+            "[listen] unix_mode = true is not allowed; allowed: 0o600 to 0o770: octal, nothing for others",
+        ),
+        (
             "[libvirt]\nkeepalive_count = 1.5",
             "[libvirt] keepalive_count = 1.5 is not allowed; allowed: 1 to 20, whole",
         ),

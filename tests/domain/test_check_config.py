@@ -166,6 +166,21 @@ def test_mem_10_only_a_memory_maximum_that_grows_is_measured_by_the_host() -> No
     assert planned(ConfigWish(memory_kib=2 * GIB), tight, **big).blockers == ()
 
 
+def test_the_next_start_is_never_given_less_memory_than_a_guest_boots_with() -> None:
+    plan = planned(ConfigWish(current_memory_kib=MIB))
+    assert reasons(plan) == [Reason.BELOW_MEMORY_FLOOR]
+    assert plan.blockers[0].metadata == {"askedKib": str(MIB), "lowestKib": str(128 * MIB)}
+    both = planned(ConfigWish(memory_kib=64 * MIB, current_memory_kib=64 * MIB))
+    assert reasons(both) == [Reason.BELOW_MEMORY_FLOOR]
+    assert planned(ConfigWish(current_memory_kib=128 * MIB)).blockers == ()
+    assert planned(ConfigWish(current_memory_kib=MIB), HostLimits(memory_floor_reserve_kib=0)).blockers == ()
+    # one that is that small already may stay so, or grow
+    small: dict[str, Any] = {"current_memory_kib": 64 * MIB}
+    assert planned(ConfigWish(current_memory_kib=64 * MIB), **small).blockers == ()
+    assert planned(ConfigWish(current_memory_kib=96 * MIB), **small).blockers == ()
+    assert reasons(planned(ConfigWish(current_memory_kib=63 * MIB), **small)) == [Reason.BELOW_MEMORY_FLOOR]
+
+
 def test_room_for_memory_devices_grows_with_the_maximum() -> None:
     room = "<maxMemory slots='4' unit='KiB'>1048576</maxMemory>"
     plan = planned(ConfigWish(memory_kib=2 * GIB), extra=room)

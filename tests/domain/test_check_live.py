@@ -169,7 +169,7 @@ def test_mem_07_the_balloon_not_the_used_figure_says_what_the_guest_has() -> Non
 
 def test_after_a_start_the_same_things_forbid_a_growth() -> None:
     there = world(facts(ROOMY))
-    target = Target(Method.SCALE_DOMAIN, vcpus=8, memory_kib=2 * GIB)
+    target = Target(Method.SCALE_DOMAIN, vcpus=8, memory_kib=GIB + GIB // 2)
     limit = f"<memtune><hard_limit unit='KiB'>{GIB}</hard_limit></memtune>"
     started = parse_definition(
         domain_xml(**{**ROOMY, "arch": "aarch64", "balloon": "none", "cpuset": "99", "extra": limit})
@@ -180,7 +180,7 @@ def test_after_a_start_the_same_things_forbid_a_growth() -> None:
         Reason.NO_VCPU_HOTPLUG,
         Reason.CPUSET_NOT_ON_HOST,
     ]
-    there_already = Target(Method.SCALE_DOMAIN, vcpus=2, memory_kib=GIB)
+    there_already = Target(Method.SCALE_DOMAIN, vcpus=2, memory_kib=2 * GIB)  # without a balloon, all of it
     assert list(check_live_after_start(there, started, there_already)) == []
 
 

@@ -1,4 +1,4 @@
-"""Nova's metadata: both namespaces, any prefix, and nothing it holds can break a read."""
+"""Nova's metadata: every namespace of it, any prefix, and nothing it holds can break a read."""
 
 import pytest
 
@@ -35,6 +35,21 @@ def test_xml_02_the_older_namespace_beside_foreign_metadata_is_read() -> None:
         2,
         1024,
     )
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1", "1.2", "2.0"])
+def test_a_server_of_a_later_nova_is_novas_too_and_never_rebooted_behind_its_back(version: str) -> None:
+    namespace = f"http://openstack.org/xmlns/libvirt/nova/{version}"
+    found = read(
+        f"<domain><metadata><n:instance xmlns:n='{namespace}'><n:name>web-9</n:name></n:instance></metadata></domain>"
+    )
+    assert found is not None
+    assert found.name == "web-9"
+
+
+@pytest.mark.parametrize("namespace", ["", "urn:other", "http://openstack.org/xmlns/libvirt/other/1.0"])
+def test_an_instance_of_somebody_else_is_no_server(namespace: str) -> None:
+    assert read(f"<domain><metadata><instance xmlns='{namespace}'/></metadata></domain>") is None
 
 
 @pytest.mark.parametrize("prefix", ["nova", "ns0", "n1"])

@@ -100,6 +100,15 @@ def test_scale_with_consent_raises_reboots_then_grows_memory_first() -> None:
     assert [step.effect for step in plan.steps] == [Effect.REBOOT] * 2 + [Effect.LIVE] * 5
 
 
+def test_mem_02_no_reboot_for_memory_that_a_domain_without_a_balloon_will_not_have_after_it() -> None:
+    bare = {"memory_kib": GIB, "current_memory_kib": 512 * MIB, "balloon": "none"}
+    target = Target(Method.SCALE_DOMAIN, vcpus=4, memory_kib=512 * MIB, reboot=RebootMode.SOFT)
+    plan = plan_change(world(facts(bare)), target)
+    assert Reason.NO_BALLOON in [blocker.reason for blocker in plan.blockers]
+    whole = plan_change(world(facts(bare)), replace(target, memory_kib=GIB))
+    assert StepKind.SET_MEMORY_LIVE not in [step.kind for step in whole.steps]
+
+
 def test_scale_within_the_ceiling_never_reboots_even_with_consent() -> None:
     plan = plan_change(world(facts(ROOMY)), replace(SCALE, reboot=RebootMode.SOFT))
     assert kinds(plan) == [

@@ -54,6 +54,33 @@ def test_rb_07_the_balloon_says_where_the_memory_is_not_the_definition() -> None
     assert step.why == "memory 2 GiB to 1 GiB"
 
 
+@pytest.mark.parametrize(
+    ("agent", "balloon", "stored_kib"),
+    [
+        ("disconnected", Balloon(2 * GIB), 512 * MIB),
+        ("disconnected", Balloon(2 * GIB), 2 * GIB),
+        ("connected", Balloon(2 * GIB), 512 * MIB),
+        ("connected", Balloon(2 * GIB, 2 * GIB, GIB, last_update_s=5), 512 * MIB),
+    ],
+)
+def test_rb_07_memory_that_the_guests_driver_may_still_take_away_is_ordered_to_stay(
+    agent: str, balloon: Balloon, stored_kib: int
+) -> None:
+    numbers = {**ROOMY, "agent": agent, "current_memory_kib": stored_kib}
+    booting = world(facts(numbers, balloon=balloon))
+    part = plan_live(booting, Target(Method.SET_MEMORY, memory_kib=2 * GIB), None)
+    assert steps(part) == [(StepKind.SET_MEMORY_LIVE, 2 * GIB)]
+    assert part.blockers == ()
+
+
+def test_api_05_memory_that_stays_by_itself_needs_no_order() -> None:
+    full = {**ROOMY, "current_memory_kib": 2 * GIB}
+    asked = Target(Method.SET_MEMORY, memory_kib=2 * GIB)
+    assert plan_live(world(facts(full, balloon=Balloon(2 * GIB))), asked, None) == Part()
+    bare = facts({**full, "balloon": "none", "agent": None}, balloon=Balloon())
+    assert plan_live(world(bare), asked, None) == Part()
+
+
 def test_numa_07_a_split_core_is_warned_of_now_and_in_a_forecast() -> None:
     numbers = {**ROOMY, "topology": "4x1x2"}
     odd = Target(Method.SCALE_DOMAIN, vcpus=3)

@@ -13,7 +13,7 @@ from hvsvc.domain.limits import HostLimits, round_to_mib
 from hvsvc.domain.outcome import Outcome
 from hvsvc.domain.plan import plan_change
 from hvsvc.domain.read_definition import parse_definition
-from hvsvc.domain.steps import StepKind
+from hvsvc.domain.steps import Step, StepKind
 from hvsvc.domain.target import Affect, GuestCpuMode, Method, RebootMode, Target
 from hvsvc.domain.topology import Topology, TopologyMode, TopologyPolicy
 from hvsvc.domain.verify import verify_target
@@ -214,7 +214,8 @@ def test_xml_14_a_plan_carried_out_leaves_nothing_to_plan_and_is_complete(
     again = plan_change(done, target)
     assert again.blockers == ()
     if target.method is not Method.REBOOT_DOMAIN:
-        assert (again.steps, again.xml_diff) == ((), "")
+        moving = [step for step in again.steps if not _is_order_to_stay(step, done, target)]
+        assert (moving, again.xml_diff) == ([], "")
     assert done.domain.guest is not None
     assert done.domain.live is not None
     agreeing = replace(done, domain=replace(done.domain, guest=guest_cpus(done.domain.live.current_vcpus)))
@@ -223,6 +224,12 @@ def test_xml_14_a_plan_carried_out_leaves_nothing_to_plan_and_is_complete(
     if verdict.outcome is not Outcome.COMPLETE:
         assert verdict.outcome is Outcome.PENDING_REBOOT, verdict.reasons
         assert _only_stored(agreeing, plan.target)
+
+
+def _is_order_to_stay(step: Step, there: World, target: Target) -> bool:
+    """Whether it tells the balloon once more where to be: what is stored says something else."""
+    live_only = target.affect is Affect.LIVE and step.kind is StepKind.SET_MEMORY_LIVE
+    return live_only and step.value == there.domain.balloon.actual_kib
 
 
 def _only_stored(there: World, target: Target) -> bool:

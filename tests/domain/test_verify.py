@@ -251,7 +251,7 @@ def test_cpu_03_without_an_agent_the_guest_is_not_observable() -> None:
     assert verdict.outcome is Outcome.UNCONFIRMED
     assert verdict.reasons[0].reason is Reason.GUEST_CPUS_UNKNOWN
     assert verdict.reasons[0].metadata == {"agent": "AGENT_NOT_CONNECTED"}
-    assert "not observable: no guest agent listens" in verdict.reasons[0].message
+    assert "not observable; check in the guest (nproc): no guest agent listens" in verdict.reasons[0].message
 
 
 def test_cpu_04_cpus_the_guest_could_not_bring_online_are_partial_with_their_ids() -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
-from tests.guest_domains import GuestDomains, read_guest_cpus
+from tests.guest_domains import GuestDomains, read_guest_cpus, wait_for
 from tests.hvsvc_process import HvsvcProcess
 from tests.private_libvirtd import PrivateLibvirtd
 
@@ -35,6 +37,20 @@ def test_raise_then_grow(hvsvc: HvsvcProcess, domains: GuestDomains) -> None:
     assert scaled["after"]["memory"]["balloon_actual_kib"] == GIB_KIB
     assert scaled["after"]["memory"]["guest_total_kib"] > raised["after"]["memory"].get("guest_total_kib", 0)
     again = hvsvc.hvctl_json("scale", "grows", "--vcpus", "8", "--memory", "1GiB")
+    assert (again["outcome"], again["changed"], again["steps"]) == ("COMPLETE", False, [])
+
+
+def test_rb_07_memory_asked_before_the_guest_is_up_is_still_there_when_it_is(
+    hvsvc: HvsvcProcess, domains: GuestDomains
+) -> None:
+    domain = domains.boot(name="boots", until="started")
+    asked = hvsvc.hvctl_json("setmem", "boots", "1GiB")
+    assert asked["outcome"] == "COMPLETE", asked
+    domains.wait_until_booted(domain, agent=True)
+    wait_for(lambda: domain.memoryStats().get("last_update", 0) > 0, "a report of the guest's balloon driver")
+    time.sleep(3)  # a driver that was told less takes its memory within a second or two of its start
+    assert domain.memoryStats()["actual"] == GIB_KIB
+    again = hvsvc.hvctl_json("setmem", "boots", "1GiB")
     assert (again["outcome"], again["changed"], again["steps"]) == ("COMPLETE", False, [])
 
 

@@ -59,9 +59,44 @@ def test_failed_shows_what_is_true_now() -> None:
         operation_document(failed(9, "the ceiling is 2 again", [error_info("CEILING_LOST"), detail])),
         with_steps=True,
     )
-    assert lines[0] == "instance-0000335c: failed: the ceiling is 2 again"
-    assert "What is true now of web-1 (instance-0000335c):" in lines
-    assert "Maximum vCPUs        2         2" in lines
+    assert lines[0] == "web-1 (instance-0000335c): failed: CEILING_LOST"
+    assert "Maximum vCPUs        2         2" in lines[lines.index("What is true now:") :]
+    assert lines[-3:-1] == ["Error:", "  CEILING_LOST: the ceiling is 2 again"]
+    assert lines[-1].startswith("    next: look at hvctl dominfo web-1, ")
+
+
+def test_an_error_told_on_stderr_is_not_told_twice() -> None:
+    document = operation_document(failed(9, "the ceiling is 2 again", [error_info("CEILING_LOST")]))
+    lines = operation_lines(document, with_steps=True, with_error=False)
+    assert lines[0] == "instance-0000335c: failed: CEILING_LOST"
+    assert not any("the ceiling is 2 again" in line for line in lines)
+
+
+def test_an_error_without_a_reason_is_named_by_its_status() -> None:
+    lines = operation_lines(operation_document(failed(13, "broken")), with_steps=True)
+    assert lines[0] == "instance-0000335c: failed: INTERNAL"
+    assert lines[-1] == "  INTERNAL: broken"
+
+
+@pytest.mark.parametrize(
+    ("outcome", "title"),
+    [
+        ("COMPLETE", "Warnings:"),
+        ("VALIDATED", "Warnings:"),
+        ("PENDING_REBOOT", "Reasons:"),
+        ("PARTIAL", "Reasons:"),
+    ],
+)
+def test_what_stands_beside_an_outcome_that_is_as_asked_is_a_warning(outcome: str, title: str) -> None:
+    reason = scaling_pb2.Reason(reason="LOST_BY_HARD_REBOOT", message="know it")
+    ending = ended(scaling_pb2.Outcome.Value(f"OUTCOME_{outcome}"), reasons=[reason])
+    lines = operation_lines(operation_document(ending), with_steps=True)
+    assert lines[-2:] == [title, "  LOST_BY_HARD_REBOOT: know it"]
+
+
+def test_a_dry_run_names_no_operation() -> None:
+    lines = operation_lines({"name": "", "done": True, "outcome": "VALIDATED"}, with_steps=True)
+    assert not any(line.startswith("operation:") for line in lines)
 
 
 def test_running() -> None:

@@ -133,6 +133,32 @@ def test_the_wrong_certificate_on_either_side_gets_nothing(
     done = hvctl("dominfo", "web-1", "--target", f"localhost:{tls.port}", *tls.options(**which))
     assert (done.returncode, done.stdout) == (6, "")
     assert done.stderr.startswith("hvctl: ")
+    assert "--tls-ca (who signed the server's certificate)" in done.stderr
+    assert fake.seen == []
+
+
+def test_a_key_of_another_certificate_is_refused_before_the_call(
+    hvctl: Hvctl, tls: Tls, fake: FakeHvsvc
+) -> None:
+    cert, key = tls.directory / "client.pem", tls.directory / "client.key"
+    locked = tls.directory / "locked.key"
+    private = serialization.load_pem_private_key(key.read_bytes(), None)
+    locked.write_bytes(
+        private.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"x"),
+        )
+    )
+    stranger = tls.directory / "stranger.key"
+    for file, message in (
+        (stranger, f"--tls-key {stranger} is not the key of --tls-cert {cert}"),
+        (cert, f"--tls-cert {cert} and --tls-key {cert} are not a PEM certificate and key"),
+        (locked, f"--tls-key {locked}: a key with a pass phrase cannot be used"),
+    ):
+        words = ("--target", f"localhost:{tls.port}", "--tls-cert", str(cert), "--tls-key", str(file))
+        done = hvctl("dominfo", "web-1", *words)
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"Error: {message}")
     assert fake.seen == []
 
 

@@ -21,7 +21,7 @@ def test_columns_that_can_be_there_pass_even_where_they_are_absent() -> None:
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ("vcpu", "no column 'vcpu' in 'vcpu'; there are: name, uuid"),
+        ("vcpu", "no column 'vcpu'; there are: name, uuid"),
         ("vcpus.max", "no column 'max' in 'vcpus.max'; there are: maximum_config"),
         ("uuid.x", "no column 'x' in 'uuid.x'; there is nothing below"),
         ("", "no column ''"),

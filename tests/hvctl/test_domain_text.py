@@ -67,17 +67,17 @@ def test_before_and_after() -> None:
     lines = sizes_grid(document_of(after), document_of(before))
     text = "\n".join(lines)
     assert "Current vCPUs        2 → 8             2 → 8" in lines
-    assert "unknown → 8" in text
+    assert "not reported → 8" in text
     assert "512 MiB → 1 GiB" in text
     assert [line for line in lines if line.startswith("Maximum vCPUs")] == [
         "Maximum vCPUs        8                 8"
     ]
 
 
-def test_a_number_that_cannot_be_read_any_more_is_unknown() -> None:
+def test_a_number_that_cannot_be_read_any_more_is_not_reported() -> None:
     after = domain()
     after.vcpus.ClearField("guest_online")
-    assert "2 → unknown" in "\n".join(sizes_grid(document_of(after), document_of(domain())))
+    assert "2 → not reported" in "\n".join(sizes_grid(document_of(after), document_of(domain())))
 
 
 def test_vcpucount_is_virshs_table_and_the_guest() -> None:

@@ -15,6 +15,12 @@ def test_the_hint_names_the_option() -> None:
     assert "--reboot soft" in hint_for("FAILED_PRECONDITION", "REBOOT_REQUIRED", "")
 
 
+def test_the_hint_names_the_domain_where_it_is_known() -> None:
+    assert hint_for("", "PENDING_REBOOT", "", domain="web-1") == "hvctl reboot web-1 brings it into effect"
+    assert "hvctl reboot 'my web; x' brings" in hint_for("", "PENDING_REBOOT", "", domain="my web; x")
+    assert "hvctl reboot DOMAIN brings" in hint_for("", "PENDING_REBOOT", "")
+
+
 def test_no_connection_names_the_target() -> None:
     assert "--target (host-1:9443)" in hint_for("UNAVAILABLE", "", "host-1:9443")
 

@@ -96,7 +96,9 @@ def test_version_and_unknown_command(capsys: pytest.CaptureFixture[str]) -> None
     assert run(["--version"]) == 0
     assert capsys.readouterr().out.startswith("hvctl ")
     assert run(["undefine", "web-1"]) == 2
-    assert "No such command 'undefine'" in capsys.readouterr().err
+    assert "no command 'undefine'; there are: list, dominfo, " in capsys.readouterr().err
+    assert run(["sclae", "web-1"]) == 2
+    assert "no command 'sclae'; did you mean scale?" in capsys.readouterr().err
 
 
 def test_a_reader_that_goes_away_is_no_traceback(fake: FakeHvsvc, target: str) -> None:

@@ -51,12 +51,21 @@ def test_values_print_nothing_on_stdout(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_an_error_without_a_reason_shows_its_code(capsys: pytest.CaptureFixture[str]) -> None:
-    report(Settings(target="host-1:9443"), Failure("UNAVAILABLE", "no route"))
+    report(Settings(target="127.0.0.1:9443", insecure=True), Failure("UNAVAILABLE", "no route"))
     assert capsys.readouterr().err.splitlines() == [
         "hvctl: no route",
         "  code: UNAVAILABLE",
-        "  next: check --target (host-1:9443), and on that host: systemctl status hvsvc",
+        "  next: check --target (127.0.0.1:9443), and on that host: systemctl status hvsvc",
     ]
+
+
+def test_over_tls_no_connection_may_be_a_certificate_that_does_not_fit(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    report(Settings(target="host-1:9443"), Failure("UNAVAILABLE", "no route"))
+    assert (
+        capsys.readouterr().err.splitlines()[-1].startswith("  next: check --target (host-1:9443), --tls-ca ")
+    )
 
 
 def test_what_the_message_says_is_not_said_again(capsys: pytest.CaptureFixture[str]) -> None:

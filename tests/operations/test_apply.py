@@ -125,6 +125,8 @@ async def test_a_journal_that_fails_before_a_step_stops_it(floor_of: FloorOf) ->
     record = await floor.run(RAISE)
     assert record.error is full
     assert mutations(fake) == []
+    assert record.failed_step == 0
+    assert record.steps[0].state is StepState.FAILED, "nothing goes on running in an operation that ended"
 
 
 async def test_what_cannot_be_read_back_is_not_done(floor_of: FloorOf) -> None:
@@ -173,3 +175,17 @@ async def test_a_bug_ends_the_operation_as_internal(
     assert "ZeroDivisionError" in record.error.message
     again = await floor.run(replace(RAISE, reboot=RebootMode.NEVER))
     assert isinstance(again.error, InternalError), "the domain's lock was given back"
+
+
+async def test_a_bug_in_the_reading_of_a_domain_ends_the_operation_too(floor_of: FloorOf) -> None:
+    fake = host(nova=True)
+
+    def bug(name: str) -> None:
+        if name == "read_domain" and fake.calls:
+            raise ZeroDivisionError
+
+    fake.before_call = bug
+    record = await floor_of(fake).run(RAISE)
+    assert isinstance(record.error, InternalError)
+    assert record.done
+    assert record.now is None

@@ -273,3 +273,34 @@ async def test_a_record_made_meanwhile_is_merged_not_overwritten(floor_of: Floor
     await floor.result(RAISE)
     desired = floor.journal.desired[UUID]
     assert (desired.max_vcpus, desired.policy) == (8, ReapplyPolicy.LIVE)
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        Target(Method.RAISE_CEILING, max_vcpus=200),
+        Target(Method.SCALE_DOMAIN, vcpus=200, reboot=RebootMode.SOFT),
+        Target(Method.SCALE_DOMAIN, vcpus=2, max_vcpus=200, reboot=RebootMode.SOFT),
+    ],
+)
+async def test_api_03_no_act_gets_around_the_limits_of_the_host(floor_of: FloorOf, target: Target) -> None:
+    floor = floor_of(host())
+    planned = (await floor.changes.plan(UUID, target)).plan.blockers
+    with pytest.raises(FailedPreconditionError) as refused:
+        await begin(floor, target)
+    assert refused.value.reason is Reason.ABOVE_HOST_CAPACITY
+    assert (
+        refused.value.metadata
+        == next(each for each in planned if each.reason is refused.value.reason).metadata
+    )
+    assert floor.host.calls == []
+
+
+async def test_cpu_06_no_unplug_is_begun_whose_end_nobody_would_see(floor_of: FloorOf) -> None:
+    floor = floor_of(host(maximum=8, current=4))
+    for target in (Target(Method.SET_VCPUS, vcpus=2), Target(Method.SCALE_DOMAIN, vcpus=2)):
+        with pytest.raises(FailedPreconditionError) as refused:
+            await begin(floor, target)
+        assert refused.value.reason is Reason.LIVE_VCPU_SHRINK
+        assert refused.value.metadata["lowest"] == "4"
+    assert floor.host.calls == []

@@ -1,20 +1,20 @@
-"""Reboots of domains that are not Nova's: shut down, start, with a way back."""
+"""Reboots of domains that are not Nova's: an orderly shutdown, and nothing left down."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 
 from hvsvc.domain.outcome import Outcome
-from hvsvc.domain.target import Method, RebootMode, Target
+from hvsvc.domain.target import Method, Target
 from hvsvc.errors import (
     DeadlineError,
     FailedPreconditionError,
     GuestAgentError,
     Reason,
+    UnavailableError,
 )
 from tests.fakes.host import host
 from tests.fakes.targets import RAISE, mutations
@@ -34,31 +34,6 @@ async def test_a_plain_guest_that_ignores_shutdown_runs_on(floor_of: FloorOf) ->
     assert record.now.running
     assert record.now.live is not None
     assert record.now.live.maximum_vcpus == 2
-
-
-async def test_topo_12_mem_10_a_definition_that_does_not_start_is_taken_back(floor_of: FloorOf) -> None:
-    fake = host()
-    before = fake.config_xml
-    fake.errors["start once"] = FailedPreconditionError(Reason.START_FAILED, "cannot set up guest memory")
-    record = await floor_of(fake).run(RAISE)
-    assert record.error is not None
-    assert record.error.reason is Reason.START_FAILED
-    assert record.error.metadata == {"restored": "true"}
-    assert fake.config_xml == before
-    assert record.now is not None
-    assert record.now.running
-    assert mutations(fake) == ["define", "shut_down", "define", "start"]
-
-
-async def test_a_pending_definition_of_an_earlier_operation_is_taken_back_too(floor_of: FloorOf) -> None:
-    fake = host()
-    before = fake.config_xml
-    floor = floor_of(fake)
-    assert (await floor.result(replace(RAISE, reboot=RebootMode.NEVER))).outcome is Outcome.PENDING_REBOOT
-    fake.errors["start once"] = FailedPreconditionError(Reason.START_FAILED, "cannot set up guest memory")
-    error = await floor.error(Target(Method.REBOOT_DOMAIN))
-    assert error.metadata == {"restored": "true"}
-    assert fake.config_xml == before
 
 
 async def test_an_agent_that_never_answers_the_shutdown_does_not_end_the_wait_for_it(
@@ -103,6 +78,49 @@ async def test_where_the_agent_does_not_shut_down_the_power_button_is_pressed(
     fake.shut_down = shut_down  # type: ignore[method-assign]
     assert (await floor_of(fake).result(RAISE)).outcome is Outcome.COMPLETE
     assert fake.calls[1] == ("shut_down", False)
+
+
+async def test_a_libvirt_that_restarts_while_the_guest_goes_down_leaves_no_domain_down(
+    floor_of: FloorOf,
+) -> None:
+    fake = host()
+    away = UnavailableError(Reason.LIBVIRT_UNAVAILABLE, "connection refused")
+
+    async def lost(uuid: str, *, agent: bool) -> None:
+        fake.calls.append(("shut_down", agent))
+        fake.clock.at(1, lambda: fake.errors.update(read_domain=away))
+        fake.clock.at(2, fake._stop)
+        fake.clock.at(8, fake.errors.clear)
+        raise away
+
+    fake.shut_down = lost  # type: ignore[method-assign]
+    result = await floor_of(fake).result(RAISE)
+    assert result.outcome is Outcome.COMPLETE
+    assert mutations(fake) == ["define", "shut_down", "start"]
+
+
+async def test_a_libvirt_that_was_away_when_the_guest_was_to_be_asked_is_told_as_such(
+    floor_of: FloorOf,
+) -> None:
+    fake = host()
+    fake.errors["shut_down"] = UnavailableError(Reason.LIBVIRT_UNAVAILABLE, "connection refused")
+    record = await floor_of(fake).run(Target(Method.REBOOT_DOMAIN))
+    assert record.error is fake.errors["shut_down"]
+    assert record.now is not None
+    assert record.now.running
+
+
+async def test_a_guest_that_stops_by_itself_just_before_it_is_asked_is_started_again(
+    floor_of: FloorOf,
+) -> None:
+    fake = host()
+
+    async def too_late(uuid: str, *, agent: bool) -> None:
+        fake.clock.at(0.1, fake._stop)
+        raise FailedPreconditionError(Reason.DOMAIN_NOT_RUNNING, "it is not running")
+
+    fake.shut_down = too_late  # type: ignore[method-assign]
+    assert (await floor_of(fake).result(RAISE)).outcome is Outcome.COMPLETE
 
 
 async def test_without_acpi_only_the_agent_is_asked(floor_of: FloorOf) -> None:

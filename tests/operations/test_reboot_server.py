@@ -49,6 +49,22 @@ async def test_nova_that_goes_away_during_the_reboot(floor_of: FloorOf) -> None:
     assert result.after.live.maximum_vcpus == 8
 
 
+async def test_a_libvirt_that_restarts_during_the_reboot_does_not_end_the_operation(
+    floor_of: FloorOf,
+) -> None:
+    fake = host(nova=True)
+    away = UnavailableError(Reason.LIBVIRT_UNAVAILABLE, "connection refused")
+    asked = fake.reboot_soft
+
+    async def reboot_soft(server_id: str) -> str:
+        fake.clock.at(1, lambda: fake.errors.update(read_domain=away))
+        fake.clock.at(9, fake.errors.clear)
+        return await asked(server_id)
+
+    fake.reboot_soft = reboot_soft  # type: ignore[method-assign]
+    assert (await floor_of(fake).result(RAISE)).outcome is Outcome.COMPLETE
+
+
 async def test_a_server_in_error_is_told(floor_of: FloorOf) -> None:
     fake = host(nova=True)
     fake.nova_reboot = "error"

@@ -10,7 +10,14 @@ import pytest
 from hvsvc.domain.operation import OperationRecord
 from hvsvc.domain.steps import Effect, StepKind, StepRecord, StepState
 from hvsvc.domain.target import Method, Target
-from hvsvc.errors import AbortedError, FailedPreconditionError, NotFoundError, Reason, UnavailableError
+from hvsvc.errors import (
+    AbortedError,
+    ExhaustedError,
+    FailedPreconditionError,
+    NotFoundError,
+    Reason,
+    UnavailableError,
+)
 from hvsvc.operations.running import Operations, Running
 from tests.fakes.host import FakeClock, FakeJournal
 
@@ -123,6 +130,7 @@ async def test_what_a_dead_process_left_running_is_ended_at_start() -> None:
     assert isinstance(ended.error, AbortedError)
     assert ended.error.reason is Reason.DAEMON_RESTARTED
     assert "reboot" in ended.error.message
+    assert "start it if it was shut down" in ended.error.message
     assert ended.failed_step == 1
     assert [s.state for s in ended.steps] == [StepState.DONE, StepState.FAILED]
     assert await operations.end_interrupted() == 0
@@ -146,6 +154,32 @@ async def test_drain_waits_for_its_grace_then_leaves_the_rest_to_the_next_start(
     await operations.drain(0.1)
     assert journal.records["quick"].done
     assert not journal.records["slow"].done
+
+
+async def test_the_limit_holds_for_many_that_passed_the_check_at_once() -> None:
+    operations = Operations(FakeJournal(), FakeClock(), max_operations=2)
+    for _ in range(5):
+        operations.check_room()
+
+    async def work(running: Running) -> None:
+        await asyncio.sleep(0)
+
+    begun = await asyncio.gather(
+        *(operations.start(record(f"op-{n}"), work) for n in range(5)), return_exceptions=True
+    )
+    assert [isinstance(each, ExhaustedError) for each in begun] == [False, False, True, True, True]
+
+
+async def test_what_passed_the_check_before_a_stop_begins_nothing_after_it() -> None:
+    operations = Operations(FakeJournal(), FakeClock(), max_operations=2)
+    operations.check_room()
+    await operations.drain(0.1)
+
+    async def work(running: Running) -> None:
+        raise AssertionError("it began")
+
+    with pytest.raises(UnavailableError):
+        await operations.start(record("late"), work)
 
 
 async def test_list_shows_the_newest_state_of_what_runs() -> None:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
 from hvsvc.domain.facts import Balloon, LifecycleEvent
 from hvsvc.domain.outcome import Outcome
 from hvsvc.domain.steps import StepState
 from hvsvc.domain.target import Method, Target
 from hvsvc.errors import (
+    AbortedError,
     FailedPreconditionError,
     Reason,
     UnavailableError,
 )
 from tests.fakes.host import host
-from tests.fakes.targets import RAISE
+from tests.fakes.targets import RAISE, mutations
 from tests.operations.conftest import Floor
 
 FloorOf = Callable[..., Floor]
@@ -83,3 +86,24 @@ async def test_a_guest_that_gives_no_sign_is_rebooted_after_the_bound(floor_of: 
     fake.before_call = lambda name: asked_s.append(fake.clock.time_s) if name == "reboot_soft" else None
     await floor_of(fake).run(Target(Method.REBOOT_DOMAIN))
     assert 10 <= asked_s[0] - began_s < 11
+
+
+@pytest.mark.parametrize("nova", [True, False])
+async def test_a_ceiling_that_somebody_took_back_before_the_reboot_is_rebooted_for_by_nobody(
+    floor_of: FloorOf, nova: bool
+) -> None:
+    fake = host(nova=nova)
+    reads_after = []
+
+    def take_back(name: str) -> None:
+        if name == "read_domain" and any(call == "define" for call, _ in fake.calls):
+            reads_after.append(name)
+            if len(reads_after) == 2:  # the first one belongs to the define
+                fake.config_xml = fake.flavor_xml
+
+    fake.before_call = take_back
+    error = await floor_of(fake).error(RAISE)
+    assert isinstance(error, AbortedError)
+    assert error.reason is Reason.DEFINITION_CHANGED
+    assert "nothing was rebooted" in error.message
+    assert mutations(fake) == ["define"]

@@ -16,6 +16,7 @@ from hvsvc.errors import (
 )
 from tests.fakes.host import host
 from tests.fakes.targets import GROW, ROOMY, mutations
+from tests.fakes.worlds import GIB
 from tests.operations.conftest import Floor
 
 FloorOf = Callable[..., Floor]
@@ -102,3 +103,23 @@ async def test_cpu_07_growth_that_stops_midway_says_how_far_it_came(floor_of: Fl
     assert record.now.live is not None
     assert record.now.live.current_vcpus == 7
     assert "define" not in mutations(fake)
+
+
+async def test_a_guest_that_goes_down_before_its_cpus_are_onlined_is_partial_and_no_bug(
+    floor_of: FloorOf,
+) -> None:
+    fake = host(**ROOMY)
+    fake.guest[1] = False
+    set_memory = fake.set_memory_live
+
+    async def down(uuid: str, memory_kib: int) -> None:
+        await set_memory(uuid, memory_kib)
+        fake.clock.at(2, fake._stop)
+
+    fake.set_memory_live = down  # type: ignore[method-assign]
+    target = Target(Method.SCALE_DOMAIN, vcpus=2, memory_kib=GIB, guest_cpus=GuestCpuMode.ALL)
+    record = await floor_of(fake).run(target)
+    assert record.error is None
+    assert record.result is not None
+    assert record.result.outcome is Outcome.PARTIAL
+    assert record.result.reasons[0].reason is Reason.DOMAIN_NOT_RUNNING

@@ -61,3 +61,9 @@ def test_polkit_and_sysusers_name_the_user_of_the_unit() -> None:
     user = service()["User"]
     assert f'subject.user == "{user}"' in Path("packaging/polkit/60-hvsvc.rules").read_text()
     assert f"\nu {user} - " in Path("packaging/systemd/hvsvc.sysusers.conf").read_text()
+
+
+def test_the_drop_in_for_a_virtualenv_changes_the_program_alone() -> None:
+    lines = Path("packaging/systemd/venv.conf").read_text().splitlines()
+    assert lines[1:3] == ["[Service]", "ExecStart="]
+    assert lines[3:] == ["ExecStart=" + service()["ExecStart"].replace("/usr/bin/", "/opt/hvsvc/bin/")]

@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import logging, structlog
 from hvsvc.service import logs
@@ -45,3 +47,22 @@ def test_console_lines_without_colours_in_a_pipe() -> None:
     assert "domain=web-1" in text
     assert "ZeroDivisionError" in text
     assert "hidden" not in text
+
+
+@pytest.mark.parametrize("form", ["json", "console"])
+def test_a_bug_is_logged_without_what_it_had_in_hand(form: str) -> None:
+    program = PROGRAM.format(form=form).replace(
+        "    1 / 0", "    config_xml = 'passwd=' + 'sesame'\n    1 / 0"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "ZeroDivisionError" in done.stderr
+    assert "sesame" not in done.stderr.replace("'passwd=' + 'sesame'", "")
+
+
+def test_libraries_that_log_what_they_send_do_not_at_debug() -> None:
+    program = PROGRAM.format(form="json").replace('"info"', '"debug"') + (
+        'logging.getLogger("keystoneauth.session").debug("the service catalog")\n'
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "hidden" in done.stderr, "our own debug lines are shown"
+    assert "catalog" not in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import asyncio
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from hvsvc.service.access import NEEDED
-from hvsvc.v1 import desired_pb2, domain_pb2, drift_pb2, operation_pb2, scaling_pb2
+from hvsvc.v1 import desired_pb2, domain_pb2, domain_pb2_grpc, drift_pb2, operation_pb2, scaling_pb2
 from tests.fakes.face import unix_face
 
 #: each service and the module that tests it
@@ -89,6 +90,23 @@ async def test_garbage_on_the_socket_harms_nobody_else(tmp_path: Path) -> None:
             await asyncio.wait_for(reader.read(), 20)
             writer.close()
             assert (await health.Check(health_pb2.HealthCheckRequest(), timeout=5)).status
+
+
+async def test_many_refusals_at_once_leave_the_connection_usable(tmp_path: Path) -> None:
+    async with unix_face(tmp_path) as face:
+        # callers of their own threads, as most are: their ends and the server's cross on the wire
+        with grpc.insecure_channel(face.target) as channel, ThreadPoolExecutor(50) as callers:
+            stub = domain_pb2_grpc.DomainServiceStub(channel)
+
+            def ask(_: int) -> grpc.StatusCode:
+                with pytest.raises(grpc.RpcError) as refused:
+                    stub.GetDomain(domain_pb2.GetDomainRequest(name=""), timeout=60)
+                code: grpc.StatusCode = refused.value.code()
+                return code
+
+            loop = asyncio.get_running_loop()
+            codes = await asyncio.gather(*(loop.run_in_executor(callers, ask, n) for n in range(1000)))
+    assert set(codes) == {grpc.StatusCode.INVALID_ARGUMENT}
 
 
 @pytest.mark.parametrize(("service", "method", "module"), RPCS)

@@ -133,6 +133,11 @@ def _row(operation: Document) -> tuple[str, ...]:
         operation["name"],
         operation.get("libvirt_name") or operation.get("domain", "-"),
         operation.get("method", "-"),
-        operation.get("create_time", "-"),
+        _second(operation.get("create_time", "-")),
         status,
     )
+
+
+def _second(time: str) -> str:
+    """A time of the contract without what is below a second."""
+    return f"{time.partition('.')[0]}Z" if "." in time else time

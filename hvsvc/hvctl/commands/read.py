@@ -7,10 +7,11 @@ from typing import Final
 
 import click
 
+from hvsvc.errors import Reason
 from hvsvc.hvctl.columns import find
 from hvsvc.hvctl.document import Document, document_of, shape_of
 from hvsvc.hvctl.domain_name import domain_name, names_that_begin
-from hvsvc.hvctl.domain_text import dominfo_lines, state_text, vcpucount_lines
+from hvsvc.hvctl.domain_text import dominfo_lines, name_of, state_text, vcpucount_lines
 from hvsvc.hvctl.drift_text import status_text
 from hvsvc.hvctl.output import print_many, print_one
 from hvsvc.hvctl.room_text import host_lines, room_lines, room_text
@@ -45,7 +46,7 @@ _PAGE_SIZE: Final = 100
 @global_options(root=False)
 @click.pass_context
 def list_command(ctx: click.Context, states: tuple[str, ...], server: str, guest: bool) -> None:
-    """List the domains of the host.
+    """List the domains of the host, by name.
 
     With the room each has to grow without a reboot, and below it their sum beside what
     the host could really give.
@@ -57,7 +58,7 @@ def list_command(ctx: click.Context, states: tuple[str, ...], server: str, guest
         view=domain_pb2.DOMAIN_VIEW_FULL if guest else domain_pb2.DOMAIN_VIEW_BASIC,
     )
     with connected(ctx, DOMAIN_SHAPE) as service:
-        domains = [document_of(domain) for domain in _pages(service, request)]
+        domains = sorted(map(document_of, _pages(service, request)), key=name_of)
         print_many(service.settings, domains, _HEADINGS, _row)
         if service.settings.output_format == "table" and not service.settings.columns:
             for line in room_lines(domains, document_of(_get_host(service))):
@@ -147,4 +148,7 @@ def _note(domain: Document) -> str:
     drift = domain.get("drift", {})
     if drift.get("status", "IN_SYNC") not in {"IN_SYNC", "PENDING_REBOOT"}:
         return status_text(drift)
-    return "pending reboot" if domain.get("pending_reboot") else ""
+    if domain.get("pending_reboot"):
+        return "pending reboot"
+    reasons = {condition.get("reason") for condition in domain.get("conditions", [])}
+    return "next start differs" if Reason.CONFIG_LIVE_DIFFER.value in reasons else ""

@@ -10,7 +10,8 @@ import yaml
 from hvsvc.v1 import desired_pb2, domain_pb2
 from tests.fakes.hvsvc_server import FakeHvsvc
 from tests.fakes.service_messages import UUID, domain, drift, error_info, host, off_domain, status
-from tests.hvctl.conftest import Hvctl
+from tests.hvctl.conftest import HVCTL, Hvctl, clean_env
+from tests.hvctl.terminal_session import TerminalSession
 
 
 def test_vcpucount_json_is_one_object_of_the_contract(hvctl: Hvctl) -> None:
@@ -79,20 +80,25 @@ def test_list_reads_every_page(hvctl: Hvctl, fake: FakeHvsvc) -> None:
     assert [request.page_token for request in fake.requests("ListDomains")] == ["", "2", "4"]
 
 
-def test_list_shows_the_room_to_grow(hvctl: Hvctl, fake: FakeHvsvc) -> None:
+def test_list_shows_the_room_to_grow_by_name(hvctl: Hvctl, fake: FakeHvsvc) -> None:
     full = domain(vcpus=2, max_vcpus=2, memory_kib=1048576, pending_reboot=True)
     full.id = 8
+    other = domain(vcpus=4, max_vcpus=4, memory_kib=1048576)
+    other.id = 9
+    other.conditions.add(reason="CONFIG_LIVE_DIFFER", message="vCPUs config 2, live 4")
     lost = domain(drift=drift(), pending_reboot=True)
-    fake.domains = [domain(vcpus=2, max_vcpus=8), full, lost, off_domain()]
+    lost.id = 10
+    fake.domains = [domain(vcpus=2, max_vcpus=8), full, other, lost, off_domain()]
     fake.host = host()
     rows = [line.split("  ") for line in hvctl("list").stdout.splitlines()]
     cells = [[cell.strip() for cell in row if cell.strip()] for row in rows]
     assert cells == [
         ["Id", "Server", "Name", "State", "vCPUs", "Memory", "Room to grow", "Note"],
+        ["-", "-", "backup", "shut off", "1", "1 GiB", "-"],
         ["7", "web-1", "instance-0000335c", "running", "2", "512 MiB", "+6 vCPUs, +512 MiB"],
         ["8", "web-1", "instance-0000335c", "running", "2", "1 GiB", "none", "pending reboot"],
-        ["7", "web-1", "instance-0000335c", "running", "2", "512 MiB", "+512 MiB", "ceiling lost"],
-        ["-", "-", "backup", "shut off", "1", "1 GiB", "-"],
+        ["9", "web-1", "instance-0000335c", "running", "4", "1 GiB", "none", "next start differs"],
+        ["10", "web-1", "instance-0000335c", "running", "2", "512 MiB", "+512 MiB", "ceiling lost"],
         [],
         ["Room to grow together: +6 vCPUs, +1 GiB; the host could give 124 vCPUs and 94 GiB more"],
     ]
@@ -155,3 +161,12 @@ def test_candidates_of_an_ambiguous_name_are_shown(hvctl: Hvctl, fake: FakeHvsvc
 def test_an_empty_name_is_bad_usage(hvctl: Hvctl, fake: FakeHvsvc) -> None:
     assert hvctl("dominfo", "").returncode == 2
     assert fake.seen == []
+
+
+def test_on_a_narrow_terminal_names_stay_whole(target: str) -> None:
+    env = clean_env(HVCTL_TARGET=target, COLUMNS="70", TERM="xterm")
+    with TerminalSession([*HVCTL, "list"], env=env) as session:
+        assert session.finish() == 0
+    assert "instance-0000335c" in session.output
+    assert "512 MiB" in session.output
+    assert "+6 vCPUs, +512 MiB" not in session.output

@@ -1,0 +1,35 @@
+"""Waits for a domain to reach a state, through short absences of libvirt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hvsvc.domain.facts import DomainFacts
+from hvsvc.errors import AbortedError, DeadlineError, UnavailableError
+from hvsvc.operations.context import Deadline, Tools
+
+#: of a read: libvirt restarts, or the domain changes faster than it can be read; the next one may work
+PASSING = (UnavailableError, DeadlineError, AbortedError)
+
+
+async def wait_for_domain(
+    tools: Tools, uuid: str, timeout_s: float, reached: Callable[[DomainFacts], bool]
+) -> DomainFacts:
+    """Reads the domain until `reached` holds or the bound is over; returns it as last read.
+
+    An absence of libvirt ends no wait before its bound: whoever has shut a domain down
+    must be there to start it.
+
+    :raises HvsvcError: what the last read said, where the bound is over and none works.
+    """
+    deadline = Deadline(tools.clock, timeout_s)
+    while True:
+        try:
+            domain = await tools.hypervisor.read_domain(uuid)
+        except PASSING:
+            if deadline.over:
+                raise
+        else:
+            if reached(domain) or deadline.over:
+                return domain
+        await tools.clock.sleep(tools.timeouts.poll_interval_s)
