@@ -191,7 +191,7 @@ class Application:
         with suppress(Exception):  # the domain as it is now says that the allocation differs
             await self._settle_allocation()
         try:
-            now = await around.with_allocation(await around.read_domain(self._context.uuid, ask_guest=True))
+            now = await around.in_full(await around.read_domain(self._context.uuid, ask_guest=False))
         except Exception:  # noqa: BLE001 the bug that ended the operation may lie in the reading
             now = None  # the error says what failed; what is true now could not be read
         return replace(

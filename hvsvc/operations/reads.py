@@ -77,8 +77,8 @@ class DomainReads:
 
     async def get(self, name: str, *, full: bool) -> DomainFacts:
         """Reports one domain; `full` asks the guest agent and Placement too."""
-        facts = await self._around.read_domain(await self.resolve(name), ask_guest=full)
-        return await self._around.with_allocation(facts) if full else facts
+        facts = await self._around.read_domain(await self.resolve(name), ask_guest=False)
+        return await self._around.in_full(facts) if full else facts
 
     async def list(
         self, *, states: frozenset[DomainState], nova_server: str, after_uuid: str, limit: int, full: bool
@@ -97,7 +97,7 @@ class DomainReads:
 
     async def _in_full(self, facts: DomainFacts) -> DomainFacts:
         async with self._agents:
-            return await self._around.with_allocation(await self._around.with_guest(facts))
+            return await self._around.in_full(facts)
 
     async def host(self) -> HostRoom:
         """Sums what the running domains have, beside what the host could give."""

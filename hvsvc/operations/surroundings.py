@@ -40,16 +40,15 @@ class Surroundings:
             self.hypervisor.read_host(domain),
             self._read_cloud(domain),
         )
-        seen = replace(seen, allocation=allocated.allocation, allocation_error=allocated.allocation_error)
-        return World(seen, host, self.limits, server, error, self.policy, room)
+        return World(_with_both(seen, allocated), host, self.limits, server, error, self.policy, room)
 
     async def _read_cloud(
         self, domain: DomainFacts
     ) -> tuple[DomainFacts, ProviderRoom | None, ServerFacts | None, HvsvcError | None]:
         """Nova after the allocation: a task that Nova began in between then shows, and the allocation is let alone."""
         domain = await self.with_allocation(domain)
-        room = await self._read_room(domain)
-        return domain, room, *await self._read_server(domain)
+        room, server = await asyncio.gather(self._read_room(domain), self._read_server(domain))
+        return domain, room, *server
 
     async def read_domain(self, uuid: str, *, ask_guest: bool) -> DomainFacts:
         """Reads the domain, and the guest's CPUs where asked; a silent guest is noted in the facts."""
@@ -76,6 +75,10 @@ class Surroundings:
             return replace(domain, guest=await self.guest.read_cpus(domain.uuid))
         except GuestAgentError as err:
             return replace(domain, guest_error=err)
+
+    async def in_full(self, domain: DomainFacts) -> DomainFacts:
+        """Adds what the guest agent and Placement say to facts already read; neither waits for the other."""
+        return _with_both(*await asyncio.gather(self.with_guest(domain), self.with_allocation(domain)))
 
     async def with_allocation(self, domain: DomainFacts) -> DomainFacts:
         """Adds what Placement has allocated to a server; a Placement that cannot tell is noted in the facts."""
@@ -112,6 +115,10 @@ class Surroundings:
             return await self.servers.read_server(uuid), None
         except HvsvcError as err:
             return None, err
+
+
+def _with_both(seen: DomainFacts, allocated: DomainFacts) -> DomainFacts:
+    return replace(seen, allocation=allocated.allocation, allocation_error=allocated.allocation_error)
 
 
 async def _as_it_is(domain: DomainFacts) -> DomainFacts:

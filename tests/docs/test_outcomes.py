@@ -24,6 +24,8 @@ OTHER = {
     "HVCTL_TLS_CERT",
     "HVCTL_TLS_KEY",
     "OS_CLIENT_CONFIG_FILE",
+    "MEMORY_MB",
+    "SET_ALLOCATION",
 }
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 

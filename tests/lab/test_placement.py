@@ -262,7 +262,7 @@ def test_without_placement_a_growth_is_refused_and_a_report_still_comes(
     lab: Lab, books: Books, forwarder: tuple[Forwarder, Path], how: str, reason: str
 ) -> None:
     forward, clouds_yaml = forwarder
-    with daemon(lab, "enforce", clouds_yaml=clouds_yaml, call_timeout_s=2) as hvsvc:
+    with daemon(lab, "enforce", clouds_yaml=clouds_yaml, call_timeout_s=8) as hvsvc:
         server = raised(lab, hvsvc, "alone")
         state = untouched(lab, server)
         getattr(forward, how)()
