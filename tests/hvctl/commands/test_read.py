@@ -102,7 +102,7 @@ def test_list_shows_the_room_to_grow_by_name(hvctl: Hvctl, fake: FakeHvsvc) -> N
         [],
         ["Room to grow together: +6 vCPUs, +1 GiB; the host could give 124 vCPUs and 94 GiB more"],
     ]
-    assert len(json.loads(hvctl("list", "-f", "json").stdout)) == 4
+    assert len(json.loads(hvctl("list", "-f", "json").stdout)) == 5
 
 
 def test_host_is_a_document_too(hvctl: Hvctl, fake: FakeHvsvc) -> None:
