@@ -56,7 +56,12 @@ Global___ReapplyPolicy: _TypeAlias = ReapplyPolicy  # noqa: Y015
 
 @_typing.final
 class DesiredState(_message.Message):
-    """What hvsvc was asked for. A value nobody asked for is absent."""
+    """What hvsvc was asked for. A value nobody asked for is absent.
+
+    It is recorded when a change begins; a refusal, a reboot and a check record nothing.
+    What the running domain or the stored definition alone was asked for (Affect LIVE or
+    CONFIG) only ever lowers a value that is recorded.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -166,7 +171,9 @@ class Drift(_message.Message):
         STATUS_SHRUNK: Drift._Status.ValueType  # 4
         """The ceiling is there, current values are lower than asked for."""
         STATUS_FLAVOR_CHANGED: Drift._Status.ValueType  # 5
-        """The server was resized on purpose since: the record is superseded."""
+        """The server was resized on purpose since: the record is superseded until the
+        server has a flavor of the recorded sizes again, as after a revert.
+        """
         STATUS_MOVED: Drift._Status.ValueType  # 6
         """The server runs on another host now."""
         STATUS_GONE: Drift._Status.ValueType  # 7
@@ -188,7 +195,9 @@ class Drift(_message.Message):
     STATUS_SHRUNK: Drift.Status.ValueType  # 4
     """The ceiling is there, current values are lower than asked for."""
     STATUS_FLAVOR_CHANGED: Drift.Status.ValueType  # 5
-    """The server was resized on purpose since: the record is superseded."""
+    """The server was resized on purpose since: the record is superseded until the
+    server has a flavor of the recorded sizes again, as after a revert.
+    """
     STATUS_MOVED: Drift.Status.ValueType  # 6
     """The server runs on another host now."""
     STATUS_GONE: Drift.Status.ValueType  # 7

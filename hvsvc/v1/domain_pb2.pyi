@@ -223,7 +223,9 @@ class Domain(_message.Message):
 
     @_builtins.property
     def drift(self) -> _desired_pb2.Drift:
-        """What hvsvc was asked for and what is there; absent where nothing is recorded."""
+        """What hvsvc was asked for and what is there; absent where nothing is recorded, or
+        the journal could not tell.
+        """
 
     @_builtins.property
     def allocation(self) -> Global___Allocation:

@@ -94,7 +94,7 @@ class SetReapplyPolicyRequest(_message.Message):
     name: _builtins.str
     """Domain, as GetDriftRequest."""
     policy: _desired_pb2.ReapplyPolicy.ValueType
-    """The policy."""
+    """The policy; UNSPECIFIED follows the configured default."""
     def __init__(
         self,
         *,

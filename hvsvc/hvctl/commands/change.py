@@ -113,7 +113,8 @@ def reboot_command(ctx: click.Context, /, domain: str, no_wait: bool, **fields: 
     """Reboot for a pending ceiling.
 
     Through Nova (soft only) where the domain is Nova's, else by shutting it down and
-    starting it. Afterwards the ceiling is read back.
+    starting it. Afterwards the ceiling is read back, and the domain is grown to the size
+    it was last asked to have, as far as the ceiling allows.
     """
     request = scaling_pb2.RebootDomainRequest(name=domain, **fields)
     run_change(ctx, lambda service: service.scaling.RebootDomain, request, no_wait=no_wait)
