@@ -138,7 +138,9 @@ class NovaServers:
         for _ in range(_FLAVOR_PAGES):
             after = f"&marker={quote(marker, safe='')}" if marker else ""
             answer = await self._read(
-                f"/flavors/detail?is_public=None{after}", "list of flavors", microversion=_FLAVORS_MICROVERSION
+                f"/flavors/detail?is_public=None{after}",
+                "list of flavors",
+                microversion=_FLAVORS_MICROVERSION,
             )
             page, marker = parse_flavors(answer)
             found += page
@@ -157,7 +159,9 @@ class NovaServers:
         """
         path = f"/flavors/{quote(flavor_id, safe='')}/os-flavor-access"
         try:
-            return project_id in parse_flavor_projects(await self._read(path, f"access to flavor {flavor_id}"))
+            return project_id in parse_flavor_projects(
+                await self._read(path, f"access to flavor {flavor_id}")
+            )
         except NotPermittedError:
             return True
 
@@ -199,7 +203,9 @@ class NovaServers:
                 wait_jitter=0.1,
             ):
                 with attempt:
-                    return await self._in_thread(lambda: self._session.get(path, what, microversion=microversion))
+                    return await self._in_thread(
+                        lambda: self._session.get(path, what, microversion=microversion)
+                    )
             raise AssertionError("the last attempt returns or raises")
 
         return await self._bounded(attempts, what)

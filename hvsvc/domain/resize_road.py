@@ -94,9 +94,7 @@ def _may_follow(present: Flavor, flavor: Flavor, *, volume: bool) -> bool:
     return disk_fits and flavor.ephemeral_gib >= present.ephemeral_gib
 
 
-def _consequences(
-    server: ServerFacts, size: ServerSize, exact: Flavor | None, best: Flavor
-) -> Iterable[str]:
+def _consequences(server: ServerFacts, size: ServerSize, exact: Flavor | None, best: Flavor) -> Iterable[str]:
     if exact is None:
         yield (
             f"no flavor that the server's project may use has just {size.vcpus} vCPUs and {size.memory_mib} MiB; "

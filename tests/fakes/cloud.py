@@ -199,8 +199,8 @@ class FakeCloud:
         """Where it listens."""
         return f"http://127.0.0.1:{self.port}"
 
-    def write_clouds_yaml(self, file: CloudsYaml) -> None:
-        """Makes the file that names this cloud "fake"."""
+    def write_clouds_yaml(self, file: CloudsYaml, name: str = "fake") -> None:
+        """Makes the file that names this cloud."""
         auth = {
             "auth_url": f"{self.url}/identity/v3",
             "username": "u",
@@ -209,7 +209,7 @@ class FakeCloud:
             "user_domain_name": "Default",
             "project_domain_name": "Default",
         }
-        file.write(json.dumps({"clouds": {"fake": {"auth": auth, "region_name": "RegionOne"}}}))
+        file.write(json.dumps({"clouds": {name: {"auth": auth, "region_name": "RegionOne"}}}))
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -19,7 +19,6 @@ from tests.lab.cloud import Lab
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "credentials.md"
 GIB_KIB = 1024 * 1024
-PLACEMENT = 'policy = "enforce"'
 
 
 def block(kind: str) -> str:
@@ -50,7 +49,8 @@ class Restricted:
 def restricted(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Restricted]:
     """A user as the document makes it, and its application credential."""
     admin = lab.cloud("admin")
-    identity, project = admin.identity, admin.identity.find_project("admin")
+    identity: Any = admin.identity
+    project = identity.find_project("admin")
     role = identity.find_role("hvsvc") or identity.create_role(name="hvsvc")
     password = secrets.token_urlsafe()
     user = identity.create_user(name=f"hvsvc-{secrets.token_hex(2)}", password=password, domain_id="default")
@@ -59,7 +59,8 @@ def restricted(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
     auth_url = lab.env()["OS_AUTH_URL"]
     auth = {"auth_url": auth_url, "user_id": user.id, "password": password, "project_id": project.id}
     owner = Connection(auth=auth, region_name="RegionOne", identity_api_version="3")
-    made = owner.identity.create_application_credential(
+    own: Any = owner.identity
+    made = own.create_application_credential(
         user=user.id, name="hvsvc", access_rules=json.loads(block("json"))
     )
     path = tmp_path_factory.mktemp("credential") / "clouds.yaml"
@@ -87,7 +88,7 @@ def restricted(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[R
 @pytest.fixture(scope="module")
 def hvsvc(lab: Lab, restricted: Restricted) -> Iterator[HvsvcProcess]:
     environ = {"OS_CLIENT_CONFIG_FILE": str(restricted.clouds_yaml)}
-    settings = f'[nova]\ncloud = "hvsvc"\n[placement]\n{PLACEMENT}'
+    settings = '[nova]\ncloud = "hvsvc"\n[placement]\npolicy = "enforce"'
     with HvsvcProcess(lab.libvirt_uri, settings, environ=environ) as daemon:
         yield daemon
 

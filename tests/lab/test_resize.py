@@ -54,7 +54,7 @@ def test_plan_shows_the_other_road(lab: Lab, hvsvc: HvsvcProcess) -> None:
     word = secrets.token_hex(2)
     hidden = admin.create_flavor(name=f"hidden-{word}", vcpus=3, ram=768, disk=1, is_public=False)
     granted = admin.create_flavor(name=f"granted-{word}", vcpus=3, ram=800, disk=1, is_public=False)
-    admin.flavor_add_tenant_access(granted, lab.cloud("demo").current_project_id)
+    admin.flavor_add_tenant_access(granted, str(lab.cloud("demo").current_project_id))
     admin.create_flavor_extra_specs(granted, {"hw:cpu_policy": "shared"})
     try:
         plan = hvsvc.hvctl_json("plan", server.name, "--vcpus", "4", "--memory", "1GiB")["resize"]
