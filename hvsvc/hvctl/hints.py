@@ -34,6 +34,8 @@ BY_REASON: Final[dict[Reason, str]] = {
     Reason.DOMAIN_BUSY: "hvctl operations list --running shows what is under way; repeat when it is done",
     Reason.SERVER_BUSY: "wait for Nova to finish, then repeat the command",
     Reason.DEFINITION_CHANGED: f"{_READ_AGAIN} (with the new --etag, if you give one)",
+    Reason.ALLOCATION_CHANGED: _READ_AGAIN,
+    Reason.ALLOCATION_DIFFERS: "hvctl dominfo DOMAIN shows flavor, allocation and domain side by side",
     Reason.DAEMON_RESTARTED: _READ_AGAIN,
     Reason.CANCELLED: "look at hvctl dominfo DOMAIN for what was done before",
     Reason.SERVER_LOCKED: "unlock the server in Nova: openstack server unlock SERVER",
