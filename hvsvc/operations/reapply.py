@@ -12,7 +12,7 @@ from hvsvc.domain.drift import DriftStatus, judge_absence
 from hvsvc.domain.facts import LifecycleEvent
 from hvsvc.domain.reapply import Backoff, Tries, find_hindrance, plan_reapply
 from hvsvc.domain.target import Target
-from hvsvc.errors import AbortedError, DeadlineError, HvsvcError, NotFoundError, Reason, UnavailableError
+from hvsvc.errors import DeadlineError, HvsvcError, NotFoundError, Reason, UnavailableError
 from hvsvc.operations.changes import Changes
 from hvsvc.operations.context import Tools
 from hvsvc.operations.domain_watch import DomainWatch
@@ -207,12 +207,10 @@ class Reapplier:
         try:
             for target in targets:
                 await self._change(watched.desired, target, watched.tries.count)
-        except AbortedError as err:
-            if err.reason not in _BUSY:
-                raise
-            watched.tries, watched.waits_for = before, err.message
-            return self._again_while_busy(watched, busy=True)
         except HvsvcError as err:
+            if err.reason in _BUSY:
+                watched.tries, watched.waits_for = before, err.message
+                return self._again_while_busy(watched, busy=True)
             watched.waits_for = f"the last attempt failed: {err.message}"
             watched.next_attempt_s = watched.tries.next_s(self._settings.backoff)
             _log.warning(

@@ -213,6 +213,27 @@ async def test_a_change_under_way_comes_first_and_is_no_attempt(floor_of: FloorO
     assert await maximum(floor) == (4, GIB)
 
 
+async def test_a_full_daemon_and_a_definition_edited_meanwhile_are_tried_again(floor_of: FloorOf) -> None:
+    floor = await lost(floor_of)
+    floor.operations._max = 0
+    assert await floor.reapplier.look(UUID) is not None
+    assert (await floor.drifts.get(UUID)).progress.attempts == 0
+    floor.operations._max = 4
+    edits = [Edit(current_vcpus=1)]
+
+    def edit(name: str) -> None:
+        if name == "define" and edits:
+            floor.host.edit_outside(edits.pop())
+
+    floor.host.before_call = edit
+    assert await floor.reapplier.look(UUID) == 10
+    report = await floor.drifts.get(UUID)
+    assert (report.progress.attempts, report.drift.status) == (1, DriftStatus.CEILING_LOST)
+    floor.host.clock.time_s += 10
+    assert await floor.reapplier.look(UUID) == 0
+    assert await maximum(floor) == (4, GIB)
+
+
 async def test_a_resize_is_left_alone(floor_of: FloorOf) -> None:
     floor = await lost(floor_of)
     floor.host.config_xml = floor.host.config_xml.replace("<nova:vcpus>2<", "<nova:vcpus>3<")
