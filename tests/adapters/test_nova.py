@@ -16,7 +16,8 @@ from hvsvc.errors import (
     Reason,
     UnavailableError,
 )
-from tests.fakes.cloud import OTHER_SERVER_ID, REQUEST_ID, SERVER_ID, FakeCloud, Fault, flavor, server
+from tests.fakes.cloud import OTHER_SERVER_ID, REQUEST_ID, SERVER_ID, FakeCloud, Fault, server
+from tests.fakes.flavors import flavor
 
 
 async def test_an_admin_reads_the_whole_server(cloud: FakeCloud, nova: NovaServers) -> None:

@@ -25,6 +25,7 @@ from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.fakes.books import Books
+from tests.fakes.flavors import flavor_page, own_flavor
 
 SERVER_ID = "6b5f16a8-3a41-426d-8a29-7cd0beda2ea6"
 OTHER_SERVER_ID = "00000000-0000-0000-0000-000000000000"
@@ -77,23 +78,6 @@ def server(changes: dict[str, Any] | None = None, *, admin: bool = True) -> dict
         shown["OS-EXT-SRV-ATTR:host"] = "cmp001"
         shown["OS-EXT-SRV-ATTR:instance_name"] = "instance-0000335c"
     return shown | (changes or {})
-
-
-def own_flavor(name: str, vcpus: int, ram: int, **specs: str) -> dict[str, Any]:
-    """A flavor as a server embeds it."""
-    sizes = {"vcpus": vcpus, "ram": ram, "disk": 1, "ephemeral": 0, "swap": 0}
-    return {"original_name": name, **sizes, "extra_specs": specs}
-
-
-def flavor(name: str, vcpus: int, ram: int, **changes: Any) -> dict[str, Any]:
-    """A flavor as Nova lists it, with the id "f-NAME"."""
-    shown = {"id": f"f-{name}", "name": name, "vcpus": vcpus, "ram": ram, "disk": 1, "extra_specs": {}}
-    more = {
-        "OS-FLV-EXT-DATA:ephemeral": 0,
-        "OS-FLV-DISABLED:disabled": False,
-        "os-flavor-access:is_public": True,
-    }
-    return shown | more | changes
 
 
 @dataclass(frozen=True)
@@ -326,7 +310,7 @@ class _Handler(BaseHTTPRequestHandler):
         url = urlsplit(path)
         query = dict(parse_qsl(url.query))
         if url.path == "/compute/v2.1/flavors/detail":
-            return self._flavors(query, headers)
+            return 200, flavor_page(self.cloud.flavors, query.get("marker")), headers
         if access := re.fullmatch(r"/compute/v2\.1/flavors/([^/]+)/os-flavor-access", path):
             projects = self.cloud.flavor_projects.get(access[1], [])
             grants = [{"flavor_id": access[1], "tenant_id": project} for project in projects]
@@ -351,10 +335,3 @@ class _Handler(BaseHTTPRequestHandler):
         if coming := self.cloud.coming.get(found[1]):
             self.cloud.servers[found[1]] |= coming.pop(0)
         return 200, {"server": self.cloud.servers[found[1]]}, headers
-
-    def _flavors(self, query: dict[str, str], headers: dict[str, str]) -> tuple[int, Any, dict[str, str]]:
-        pages = self.cloud.flavors
-        marker = query.get("marker")
-        number = next((n for n, page in enumerate(pages, 1) if page and page[-1]["id"] == marker), 0)
-        more = {"flavors_links": [{"rel": "next", "href": "…"}]} if number + 1 < len(pages) else {}
-        return 200, {"flavors": pages[number], **more}, headers

@@ -16,7 +16,8 @@ from hvsvc.hvctl import exit_codes
 from hvsvc.hvctl.main import COMMANDS
 from hvsvc.v1 import domain_pb2, scaling_pb2
 from tests.documents import README, ROOT, Example, read_examples
-from tests.fakes.cloud import CloudsYaml, FakeCloud, own_flavor, server
+from tests.fakes.cloud import CloudsYaml, FakeCloud, server
+from tests.fakes.flavors import own_flavor
 from tests.fakes.hvsvc_server import FakeHvsvc
 from tests.fakes.service_messages import (
     GIB,

@@ -14,7 +14,8 @@ from hvsvc.hvctl.cloud import Cloud, CloudError, CloudServer
 from hvsvc.hvctl.document import Document, document_of
 from hvsvc.hvctl.resize import Resize, ResizeError
 from hvsvc.v1 import domain_pb2
-from tests.fakes.cloud import SERVER_ID, CloudsYaml, FakeCloud, Fault, own_flavor, server
+from tests.fakes.cloud import SERVER_ID, CloudsYaml, FakeCloud, Fault, server
+from tests.fakes.flavors import own_flavor
 from tests.fakes.service_messages import GIB, domain
 
 BIG = {"id": "f-big", "name": "big", "vcpus": 4, "memory_mib": 1024}

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from hvsvc.v1 import scaling_pb2
-from tests.fakes.cloud import CloudsYaml, FakeCloud, Fault, own_flavor, server
+from tests.fakes.cloud import CloudsYaml, FakeCloud, Fault, server
+from tests.fakes.flavors import own_flavor
 from tests.fakes.hvsvc_server import FakeHvsvc
 from tests.fakes.service_messages import GIB, UUID, domain, error_info, off_domain, status
 from tests.hvctl.conftest import Hvctl
