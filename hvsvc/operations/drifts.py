@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from hvsvc.domain.desired import DesiredState, ReapplyPolicy
-from hvsvc.domain.drift import Drift, judge_absence, judge_drift
+from hvsvc.domain.drift import Drift, DriftStatus, judge_absence, judge_drift
 from hvsvc.domain.facts import DomainFacts
 from hvsvc.errors import HvsvcError, InvalidArgumentError, NotFoundError, Reason
 from hvsvc.operations.ports import Journal
@@ -109,8 +109,10 @@ class Drifts:
         return self._report(desired, judge_drift(desired, facts))
 
     def _report(self, desired: DesiredState, drift: Drift) -> DriftReport:
-        progress = self._reapplier.progress(desired)
-        return DriftReport(desired, drift, self._reapplier.policy_of(desired), progress)
+        progress, policy = self._reapplier.progress(desired), self._reapplier.policy_of(desired)
+        if policy is ReapplyPolicy.REPORT and drift.status in (DriftStatus.CEILING_LOST, DriftStatus.SHRUNK):
+            progress = replace(progress, waits_for="the policy is report: hvsvc changes nothing by itself")
+        return DriftReport(desired, drift, policy, progress)
 
     async def _find(self, name: str) -> DesiredState:
         """The record that a name means: a domain of the host first, then one that left it."""

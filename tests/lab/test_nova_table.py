@@ -178,15 +178,20 @@ def test_rb_03_under_policy_report_a_lost_ceiling_is_told_and_left(
 
 
 @pytest.mark.parametrize("image", ["lab-deaf", "lab-noacpi"])
-def test_a_soft_reboot_that_fell_back_loses_it_and_it_is_stored_again(
+def test_rb_04_a_soft_reboot_that_fell_back_is_ceiling_lost_and_it_is_stored_again(
     lab: Lab, hvsvc: HvsvcProcess, image: str
 ) -> None:
     server = lab.create_server("fallen", image=image)
     if image == "lab-noacpi":
         lab.wait_agent(server)
-    hvsvc.hvctl("raise", server.name, "--max-vcpus", str(MAX_VCPUS), "--max-memory", "2GiB")
-    soft(lab, server)
+    answer = hvsvc.hvctl(
+        *("raise", server.name, "--max-vcpus", str(MAX_VCPUS), "--max-memory", "2GiB"),
+        *("--reboot", "soft", "-f", "json"),
+    )
     end_s = time.monotonic()
+    assert answer.code == 4, answer
+    assert answer.json["error"]["reason"] == "CEILING_LOST"
+    assert "outcome" not in answer.json
     domain = lab.domain(server)
     wait_until(
         "the ceiling in the stored definition",
@@ -197,6 +202,7 @@ def test_a_soft_reboot_that_fell_back_loses_it_and_it_is_stored_again(
     print(f"figure: {image}: stored again {time.monotonic() - end_s:.2f} s after the end", flush=True)
     facts = check_told(lab, hvsvc, server)
     assert facts["live"]["maximum_vcpus"] == 2, "the reboot was a hard one"
+    assert lab.nova_server(server.id).status == "ACTIVE"
     lab.delete_server(server)
 
 

@@ -97,6 +97,14 @@ async def test_forget_drops_the_record_and_touches_nothing(floor_of: FloorOf) ->
         await floor.drifts.forget("web-1")
 
 
+async def test_under_policy_report_it_says_why_nothing_is_done(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    await floor.result(RAISE)
+    assert (await floor.drifts.get(UUID)).progress.waits_for == ""
+    floor.host.hard_reboot()
+    assert "policy is report" in (await floor.drifts.get(UUID)).progress.waits_for
+
+
 async def test_the_policy_is_the_domains_own_or_the_configured_one(floor_of: FloorOf) -> None:
     floor = floor_of(host(nova=True))
     await floor.result(RAISE)
