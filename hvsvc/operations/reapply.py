@@ -21,10 +21,9 @@ from hvsvc.operations.running import Operations
 #: who asks, in the journal and the log
 CALLER = "hvsvc (re-apply)"
 
-#: events that say nothing about a definition or a start
+#: events that say nothing about a definition, a start or a size
 _UNRELATED = frozenset(
     {
-        LifecycleEvent.BALLOON_CHANGED,
         LifecycleEvent.AGENT_DISCONNECTED,
         LifecycleEvent.REBOOTED,
         LifecycleEvent.SHUTDOWN,

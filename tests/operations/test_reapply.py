@@ -13,6 +13,7 @@ import pytest
 from hvsvc.domain.desired import ReapplyPolicy
 from hvsvc.domain.drift import DriftStatus
 from hvsvc.domain.edit_definition import Edit
+from hvsvc.domain.facts import LifecycleEvent
 from hvsvc.domain.reapply import Backoff
 from hvsvc.domain.target import Method, RebootMode, Target
 from hvsvc.errors import (
@@ -289,6 +290,18 @@ async def test_an_event_is_enough(floor_of: FloorOf) -> None:
         floor.host.calls.clear()
         floor.host.hard_reboot()
         await until(lambda: acts(floor) == ["define"])
+
+
+async def test_memory_taken_from_the_running_domain_is_an_event_too(floor_of: FloorOf) -> None:
+    live = replace(QUICK, policy=ReapplyPolicy.LIVE, sweep_interval_s=3600)
+    floor = floor_of(host(nova=True), reapply=live)
+    await floor.result(SCALE)
+    async with watching(floor):
+        await until(lambda: bool(floor.host._queues))
+        floor.host.calls.clear()
+        floor.host._move_balloon(512 * MIB)
+        floor.host.emit(LifecycleEvent.BALLOON_CHANGED)
+        await until(lambda: acts(floor) == ["set_memory_live"])
 
 
 async def test_a_lost_connection_is_followed_by_a_look_at_everything(floor_of: FloorOf) -> None:
