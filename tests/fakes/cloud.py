@@ -25,7 +25,8 @@ from typing import Any, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from tests.fakes.books import Books
-from tests.fakes.flavors import flavor_page, own_flavor
+from tests.fakes.flavors import answer_flavors, own_flavor
+from tests.fakes.keystone import answer_keystone
 
 SERVER_ID = "6b5f16a8-3a41-426d-8a29-7cd0beda2ea6"
 OTHER_SERVER_ID = "00000000-0000-0000-0000-000000000000"
@@ -264,7 +265,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _route(self, body: Any) -> tuple[str, tuple[int, Any, dict[str, str]]]:
         path = self.path
         if path.startswith("/identity"):
-            return self._keystone(path)
+            return answer_keystone(path, self.cloud.url, self.cloud.token, self.cloud.services)
         place = self._place(path, body)
         if self.headers.get("X-Auth-Token") != self.cloud.token:
             return place, (401, {}, {})
@@ -284,37 +285,14 @@ class _Handler(BaseHTTPRequestHandler):
         found = next((place for part, place in parts.items() if part in path), None)
         return found or ("servers" if "/servers/detail" in path else "server")
 
-    def _keystone(self, path: str) -> tuple[str, tuple[int, Any, dict[str, str]]]:
-        if path != "/identity/v3/auth/tokens":
-            links = [{"rel": "self", "href": f"{self.cloud.url}/identity/v3/"}]
-            return "discovery", (200, {"version": {"id": "v3.14", "status": "stable", "links": links}}, {})
-        place = {"interface": "public", "region": "RegionOne", "region_id": "RegionOne", "id": "e"}
-        urls = {"compute": f"{self.cloud.url}/compute/v2.1", "placement": f"{self.cloud.url}/placement"}
-        catalog = [
-            {"type": kind, "name": kind, "id": kind, "endpoints": [place | {"url": urls[kind]}]}
-            for kind in self.cloud.services
-        ]
-        token = {
-            "methods": ["password"],
-            "issued_at": "2020-01-01T00:00:00.000000Z",
-            "expires_at": "2999-01-01T00:00:00.000000Z",
-            "user": {"id": "u", "name": "u", "domain": {"id": "default", "name": "Default"}},
-            "project": {"id": "p", "name": "p", "domain": {"id": "default", "name": "Default"}},
-            "roles": [{"id": "r", "name": "member"}],
-            "catalog": catalog,
-        }
-        return "auth", (201, {"token": token}, {"X-Subject-Token": self.cloud.token})
-
     def _nova(self, path: str, body: Any) -> tuple[int, Any, dict[str, str]]:
         headers = {"x-openstack-request-id": REQUEST_ID, "x-compute-request-id": REQUEST_ID}
         url = urlsplit(path)
         query = dict(parse_qsl(url.query))
-        if url.path == "/compute/v2.1/flavors/detail":
-            return 200, flavor_page(self.cloud.flavors, query.get("marker")), headers
-        if access := re.fullmatch(r"/compute/v2\.1/flavors/([^/]+)/os-flavor-access", path):
-            projects = self.cloud.flavor_projects.get(access[1], [])
-            grants = [{"flavor_id": access[1], "tenant_id": project} for project in projects]
-            return (200 if self.cloud.admin else 403), {"flavor_access": grants}, headers
+        if url.path.startswith("/compute/v2.1/flavors/"):
+            cloud = self.cloud
+            projects = cloud.flavor_projects if cloud.admin else None
+            return *answer_flavors(url.path, query, cloud.flavors, projects), headers
         if url.path == "/compute/v2.1/servers/detail":
             if "all_tenants" in query and not self.cloud.admin:
                 return 403, {"forbidden": {"code": 403}}, headers

@@ -22,8 +22,20 @@ def flavor(name: str, vcpus: int, ram: int, **changes: Any) -> dict[str, Any]:
     return shown | more | changes
 
 
-def flavor_page(pages: list[list[dict[str, Any]]], marker: str | None) -> dict[str, Any]:
-    """The page after the one that ends with the marker; the first where there is none."""
-    number = next((n for n, page in enumerate(pages, 1) if page and page[-1]["id"] == marker), 0)
-    more = {"flavors_links": [{"rel": "next", "href": "…"}]} if number + 1 < len(pages) else {}
-    return {"flavors": pages[number], **more}
+def answer_flavors(
+    path: str,
+    query: dict[str, str],
+    pages: list[list[dict[str, Any]]],
+    projects: dict[str, list[str]] | None,
+) -> tuple[int, Any]:
+    """Status and answer for a path below /flavors; `projects` None where the credential may not ask for access."""
+    if path.endswith("/detail"):
+        last = query.get("marker")
+        number = next((n for n, page in enumerate(pages, 1) if page and page[-1]["id"] == last), 0)
+        more = {"flavors_links": [{"rel": "next", "href": "…"}]} if number + 1 < len(pages) else {}
+        return 200, {"flavors": pages[number], **more}
+    if projects is None:
+        return 403, {"forbidden": {"code": 403}}
+    flavor_id = path.split("/")[-2]
+    grants = [{"flavor_id": flavor_id, "tenant_id": project} for project in projects.get(flavor_id, [])]
+    return 200, {"flavor_access": grants}
