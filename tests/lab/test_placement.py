@@ -93,7 +93,7 @@ def daemon(
 ) -> Any:
     """hvsvc with this policy."""
     settings = "".join(f"{key} = {value}\n" for key, value in keys.items())
-    sections = f'[nova]\ncloud = "{cloud}"\n[placement]\npolicy = "{policy}"\n{settings}'
+    sections = f'[nova]\ncloud = "{cloud}"\n[placement]\npolicy = "{policy}"\n{settings}[drift]\nsweep_interval_s = 5'
     environ = {"OS_CLIENT_CONFIG_FILE": str(clouds_yaml or lab.clouds_yaml)}
     with HvsvcProcess(lab.libvirt_uri, sections, environ=environ) as process:
         yield process
@@ -283,6 +283,16 @@ def test_without_placement_a_growth_is_refused_and_a_report_still_comes(
         done = hvsvc.hvctl_json("setvcpus", server.name, "4")
         assert done["outcome"] == "COMPLETE", done
         assert books.size(server) == (4, 512)
+
+        # what Nova does meanwhile is put right when Placement is back
+        getattr(forward, how)()
+        before = lab.domain_id(server)
+        lab.cloud("admin").compute.reboot_server(server.id, "HARD")
+        wait_until("hard reboot", lambda: lab.domain_id(server) not in {before, None}, 60)
+        lab.wait_active(server)
+        assert books.size(server) == (4, 512)
+        forward.mend()
+        wait_until("allocation of the flavor's size", lambda: books.size(server) == (2, 512), 60)
 
 
 async def test_other_writers_of_the_same_allocation_are_not_overwritten(
