@@ -18,6 +18,7 @@ from tests.hvsvc_process import HvsvcProcess
 from tests.lab.cloud import Lab, Server, wait_until
 from tests.lab.nova_acts import (
     MAX_VCPUS,
+    MIB,
     SOON_S,
     VCPUS,
     check_settled,
@@ -154,6 +155,25 @@ def test_a_rescued_server_is_left_alone_and_has_it_back_after_unrescue(
     facts = check_told(lab, hvsvc, server)
     assert facts["live"]["maximum_vcpus"] == MAX_VCPUS
     check_settled(lab, hvsvc, server)
+
+
+def test_under_policy_live_memory_taken_behind_hvsvc_comes_back(
+    lab: Lab, hvsvc: HvsvcProcess, server: Server
+) -> None:
+    lab.wait_agent(server)
+    assert hvsvc.hvctl_json("drift", server.name, "--policy", "live")["policy"] == "LIVE"
+    domain_id = lab.domain_id(server)
+    lab.domain(server).setMemoryFlags(
+        512 * MIB, libvirt.VIR_DOMAIN_AFFECT_LIVE | libvirt.VIR_DOMAIN_AFFECT_CONFIG
+    )
+    wait_until(
+        f"{server.name} to be as asked",
+        lambda: hvsvc.hvctl_json("drift", server.name)["status"] == "IN_SYNC",
+        30,
+    )
+    check_settled(lab, hvsvc, server)
+    assert lab.domain_id(server) == domain_id, "nothing is rebooted"
+    hvsvc.hvctl_json("drift", server.name, "--policy", "default")
 
 
 def test_rb_03_under_policy_report_a_lost_ceiling_is_told_and_left(
