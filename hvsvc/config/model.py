@@ -128,12 +128,9 @@ class Placement(Section):
     policy: Literal["off", "report", "enforce"] = _key(
         "report",
         '"off", "report" or "enforce"',
-        "not asked; shown, and a growth beyond it warned of; or raised before a growth, which is refused where "
-        "Placement refuses, and brought back to what the domain has afterwards",
+        "not asked; shown, and a growth beyond it warned of; or raised before a growth and kept at the truth",
     )
-    call_timeout_s: float = _number(
-        10, 1, 600, "longest wait for one reading or writing of an allocation, repetitions included"
-    )
+    call_timeout_s: float = _number(10, 1, 600, "longest wait for one call of it, repetitions included")
 
 
 class Reboot(Section):
