@@ -19,6 +19,8 @@ DOCUMENT = ROOT / "docs" / "outcomes.md"
 #: words in capitals with an underscore that are no reason, status or outcome
 OTHER = {
     "NOT_SERVING",
+    "HVCTL_CLOUD",
+    "HVCTL_CLOUD_TARGET",
     "HVCTL_TARGET",
     "HVCTL_TLS_CA",
     "HVCTL_TLS_CERT",

@@ -120,7 +120,7 @@ done)
 A
 
 # what operators are told to put there; it is about the role hvsvc alone
-awk '/^```yaml/ { on = 1; next } /^```/ { on = 0 } on' "$HERE/../../docs/credentials.md" >nova/policy.yaml
+awk '/^```policy/ { on = 1; next } /^```/ { on = 0 } on' "$HERE/../../docs/credentials.md" >nova/policy.yaml
 
 cat >clouds.yaml <<A
 clouds:
