@@ -70,7 +70,7 @@ class Application:
         self._context = Context(
             operation_id=running.record.id,
             uuid=running.record.uuid,
-            target=plan.target,
+            target=self._verified_target(),
             domain=before.domain,
             planned_from=before.domain,
         )

@@ -13,11 +13,12 @@ import pytest
 from hvsvc.domain.desired import ReapplyPolicy
 from hvsvc.domain.drift import DriftStatus
 from hvsvc.domain.edit_definition import Edit
-from hvsvc.domain.facts import LifecycleEvent
+from hvsvc.domain.facts import Balloon, LifecycleEvent
 from hvsvc.domain.reapply import Backoff
 from hvsvc.domain.target import Method, RebootMode, Target
 from hvsvc.errors import (
     FailedPreconditionError,
+    GuestAgentError,
     HvsvcError,
     NotFoundError,
     Reason,
@@ -75,6 +76,28 @@ async def test_then_a_reboot_brings_maximum_and_current_back(floor_of: FloorOf) 
     assert (result.after.live.maximum_vcpus, result.after.live.current_vcpus) == (4, 4)
     assert result.after.balloon.actual_kib == GIB
     assert (await floor.drifts.get(UUID)).drift.status is DriftStatus.IN_SYNC
+
+
+async def test_a_guest_that_does_not_come_up_after_the_reboot_is_not_grown(floor_of: FloorOf) -> None:
+    floor = await lost(floor_of)
+    await floor.reapplier.look(UUID)
+    desired = floor.journal.desired[UUID]
+    floor.journal.desired[UUID] = replace(desired, memory_kib=None)
+    rebooted: list[bool] = []
+
+    def hang(name: str) -> None:
+        if name == "reboot_soft":  # from then on neither agent nor balloon driver give a sign
+            rebooted.append(True)
+            floor.host.agent_error = GuestAgentError(Reason.AGENT_NOT_CONNECTED, "nobody listens")
+            floor.host._balloon = lambda: Balloon(floor.host.balloon_kib)  # type: ignore[method-assign]
+            floor.host.balloon_driver = "stuck"
+            floor.host.config_xml = floor.host.config_xml.replace("connected", "disconnected")
+
+    floor.host.before_call = hang
+    error = await floor.error(Target(Method.REBOOT_DOMAIN))
+    assert error.reason is Reason.GUEST_NOT_BOOTED
+    assert rebooted
+    assert "set_vcpus_live" not in acts(floor)
 
 
 async def test_report_changes_nothing(floor_of: FloorOf) -> None:
