@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,18 +13,15 @@ import openstack.config
 import pytest
 from openstack.connection import Connection
 
+from tests.documents import read_blocks
 from tests.hvsvc_process import HvsvcProcess
 from tests.lab.cloud import Lab
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "credentials.md"
-GIB_KIB = 1024 * 1024
-
 
 def block(kind: str) -> str:
-    """The document's one block of this kind."""
-    (found,) = re.findall(rf"^```{kind}\n(.*?)^```$", DOCUMENT.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    text: str = found
-    return text
+    """The documents' one block of this kind."""
+    (found,) = read_blocks(kind)
+    return found.text
 
 
 @dataclass(frozen=True)
@@ -124,6 +120,9 @@ def test_the_restricted_credential_is_refused_everything_else(lab: Lab, restrict
     assert restricted.ask("GET", "/os-hypervisors") == 401
     assert restricted.ask("DELETE", f"/allocations/{server.id}", service="placement") == 401
     assert restricted.ask("GET", f"/allocations/{server.id}", service="placement") == 200
+    assert (lab.folder / "etc/nova/policy.yaml").read_text() == block("policy"), (
+        "Nova runs with another policy"
+    )
     # Access rules do not look into the body: policy refuses what is not a reboot.
     actions: list[dict[str, Any]] = [
         {"forceDelete": None},
