@@ -26,13 +26,18 @@ from hvsvc.adapters.guest_agent import GuestAgent
 from hvsvc.adapters.journal import SqliteJournal
 from hvsvc.adapters.libvirt_domains import LibvirtDomains
 from hvsvc.adapters.nova_later import LaterServers, import_nova
+from hvsvc.adapters.placement_later import LaterPlacement, import_placement
 from hvsvc.config import Config, load_config
 from hvsvc.config.values import split_address
+from hvsvc.domain.allocation import PlacementPolicy
 from hvsvc.errors import HvsvcError
+from hvsvc.operations.allocation_keeper import AllocationKeeper
 from hvsvc.operations.changes import Changes
 from hvsvc.operations.context import Tools
 from hvsvc.operations.domain_locks import DomainLocks
+from hvsvc.operations.drifts import Drifts
 from hvsvc.operations.reads import DomainReads
+from hvsvc.operations.reapply import Reapplier
 from hvsvc.operations.running import Operations
 from hvsvc.operations.surroundings import Surroundings
 from hvsvc.service import logs, systemd
@@ -62,6 +67,8 @@ class Parts:
     hypervisor: LibvirtDomains
     servers: LaterServers | None
     operations: Operations
+    reapplier: Reapplier
+    keeper: AllocationKeeper | None
     use_cases: UseCases
 
 
@@ -148,7 +155,10 @@ async def run(config: Config) -> None:
             tasks = [
                 background.create_task(_follow_libvirt(config, parts.hypervisor, health, metrics)),
                 background.create_task(_load_nova(parts.servers)),
+                background.create_task(parts.reapplier.run()),
             ]
+            if parts.keeper is not None:
+                tasks.append(background.create_task(parts.keeper.run()))
             if (interval_s := systemd.watchdog_interval_s()) is not None:
                 tasks.append(background.create_task(systemd.feed_watchdog(interval_s)))
             await stop.wait()
@@ -202,12 +212,27 @@ async def _assemble(config: Config, stack: AsyncExitStack) -> Parts:
         )
         stack.push_async_callback(servers.close)
 
-    around = Surroundings(hypervisor, guest, servers, config.host_limits)
+    policy, placement = PlacementPolicy.OFF, None
+    if config.nova is not None:
+        policy = PlacementPolicy(config.placement.policy)
+    if config.nova is not None and policy is not PlacementPolicy.OFF:
+        placement = LaterPlacement(
+            partial(import_placement, config.nova.cloud, call_timeout_s=config.placement.call_timeout_s)
+        )
+        stack.push_async_callback(placement.close)
+
+    around = Surroundings(hypervisor, guest, servers, config.host_limits, placement, policy)
     reads = DomainReads(around)
-    changes = Changes(
-        Tools(around, journal, clock, daemon_settings.timeouts(config)), reads, operations, DomainLocks()
-    )
-    return Parts(hypervisor, servers, operations, UseCases(reads, changes, operations))
+    tools = Tools(around, journal, clock, daemon_settings.timeouts(config))
+    locks = DomainLocks()
+    keeper = None
+    if policy is PlacementPolicy.ENFORCE:
+        keeper = AllocationKeeper(tools, locks, sweep_interval_s=config.drift.sweep_interval_s)
+    changes = Changes(tools, reads, operations, locks)
+    reapplier = Reapplier(tools, changes, operations, daemon_settings.reapply_settings(config))
+    drifts = Drifts(around, journal, reads, reapplier)
+    use_cases = UseCases(reads, changes, operations, drifts)
+    return Parts(hypervisor, servers, operations, reapplier, keeper, use_cases)
 
 
 def _certificates(config: Config) -> Certificates | None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from hvsvc.adapters.libvirt_settings import LibvirtSettings
 from hvsvc.config import Config
+from hvsvc.domain.desired import ReapplyPolicy
+from hvsvc.domain.reapply import Backoff
+from hvsvc.operations.reapply import ReapplySettings
 from hvsvc.operations.settings import Timeouts
 from hvsvc.service.access import Access, Role
 from hvsvc.service.interceptor import CallInterceptor, Gate
@@ -42,6 +45,16 @@ def timeouts(config: Config) -> Timeouts:
         balloon_timeout_s=config.guest.balloon_timeout_s,
         poll_interval_s=config.guest.poll_interval_s,
         nova_poll_interval_s=config.nova.poll_interval_s if config.nova else defaults.nova_poll_interval_s,
+    )
+
+
+def reapply_settings(config: Config) -> ReapplySettings:
+    """The policy and bounds of what is brought back."""
+    drift = config.drift
+    return ReapplySettings(
+        policy=ReapplyPolicy(drift.reapply),
+        sweep_interval_s=drift.sweep_interval_s,
+        backoff=Backoff(drift.backoff_s, drift.max_backoff_s, drift.attempts),
     )
 
 

@@ -37,9 +37,17 @@ class HvsvcProcess(DaemonProcess):
 
     def hvctl(self, *words: str, timeout_s: float = 400) -> Answer:
         """Runs hvctl as in a pipe."""
+        return self._run(words, self._hvctl_environ(), timeout_s)
+
+    def hvctl_anywhere(self, *words: str, timeout_s: float = 400) -> Answer:
+        """Runs hvctl without telling it where the daemon is."""
+        environ = {key: value for key, value in os.environ.items() if key != "HVCTL_TARGET"}
+        return self._run(words, environ, timeout_s)
+
+    def _run(self, words: tuple[str, ...], environ: dict[str, str], timeout_s: float) -> Answer:
         done = subprocess.run(
             [HVCTL, *words],
-            env=self._hvctl_environ(),
+            env=environ,
             capture_output=True,
             text=True,
             timeout=timeout_s,

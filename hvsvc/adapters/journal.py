@@ -1,4 +1,4 @@
-"""The journal: operations and replaced definitions in a SQLite file that survives a crash.
+"""The journal: operations, replaced definitions and desired states in a SQLite file that survives a crash.
 
 One thread owns the database: calls run there in the order in which they were made,
 and the loop never waits for the disk. A call that returned is on the disk (WAL with
@@ -15,9 +15,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
-from hvsvc.adapters import journal_schema
+from hvsvc.adapters import journal_desired, journal_schema
 from hvsvc.adapters.journal_codec import decode, encode
 from hvsvc.adapters.libvirt_workers import Workers
+from hvsvc.domain.desired import DesiredState
 from hvsvc.domain.operation import OperationRecord
 from hvsvc.errors import InternalError, Reason, UnavailableError
 
@@ -208,6 +209,20 @@ class SqliteJournal:
             return deleted.rowcount == 1
 
         return await self._use(write)
+
+    async def replace_desired(
+        self, uuid: str, known: DesiredState | None, wanted: DesiredState | None
+    ) -> bool:
+        """Stores what a domain was asked for in place of `known`; False where another one is there."""
+        return await self._use(lambda database: journal_desired.replace(database, uuid, known, wanted))
+
+    async def read_desired(self, uuid: str) -> DesiredState | None:
+        """What this domain was asked for."""
+        return await self._use(lambda database: journal_desired.read(database, uuid))
+
+    async def read_all_desired(self) -> Sequence[DesiredState]:
+        """What every domain was asked for, ordered by uuid."""
+        return await self._use(journal_desired.read_all)
 
     async def _read(self, clause: str, *values: float | str) -> list[OperationRecord]:
         def read(database: sqlite3.Connection) -> list[OperationRecord]:

@@ -38,6 +38,12 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
         "CREATE INDEX definitions_by_domain ON definitions (uuid, time_s)",
         "CREATE INDEX definitions_by_time ON definitions (time_s)",
     ),
+    (
+        """CREATE TABLE desired (
+            uuid TEXT PRIMARY KEY,
+            record TEXT NOT NULL
+        ) STRICT""",
+    ),
 )
 
 

@@ -14,11 +14,12 @@ import libvirt
 from hvsvc.adapters import libvirt_changes as changes
 from hvsvc.adapters.libvirt_events import EventHub
 from hvsvc.adapters.libvirt_facts import XmlReader, read_balloon, read_facts, read_security_model
-from hvsvc.adapters.libvirt_host import read_host
+from hvsvc.adapters.libvirt_host import read_host, read_resources
 from hvsvc.adapters.libvirt_link import Link
 from hvsvc.adapters.libvirt_list import find_named, read_all
 from hvsvc.adapters.libvirt_settings import LibvirtSettings
 from hvsvc.domain.facts import Balloon, DomainEvent, DomainFacts, HostFacts
+from hvsvc.domain.host_room import HostResources
 from hvsvc.errors import DeadlineError, HvsvcError, NotFoundError, Reason
 
 _logger = logging.getLogger(__name__)
@@ -157,6 +158,10 @@ class LibvirtDomains:
         return await self._reads.call(
             lambda connection: read_host(connection, facts.uuid, facts.definition), "read the host"
         )
+
+    async def read_resources(self) -> HostResources:
+        """Reads what the host has."""
+        return await self._reads.call(read_resources, "read the host")
 
     async def define(self, uuid: str, previous_etag: str, xml: str) -> None:
         """Defines `xml` if the stored definition still has `previous_etag`.

@@ -7,6 +7,7 @@ from lxml import etree
 
 from hvsvc.domain.definition import Definition
 from hvsvc.domain.facts import HostFacts
+from hvsvc.domain.host_room import HostResources
 
 
 def read_host(connection: libvirt.virConnect, uuid: str, definition: Definition) -> HostFacts:
@@ -15,29 +16,40 @@ def read_host(connection: libvirt.virConnect, uuid: str, definition: Definition)
     libvirt keeps the capabilities of each QEMU itself and reads them again when QEMU
     changed: the first question may take seconds, the next ones less than one millisecond.
     """
-    _, online, _ = connection.getCPUMap()
-    memory = connection.getMemoryStats(libvirt.VIR_NODE_MEMORY_STATS_ALL_CELLS)
+    online, memory_kib = _read_cpus_and_memory(connection)
     others_vcpus = others_memory_kib = 0
     for domain in connection.listAllDomains(libvirt.VIR_CONNECT_LIST_DOMAINS_ACTIVE):
         if domain.UUIDString() == uuid:
             continue
         try:
-            _, _, memory_kib, vcpus, _ = domain.info()
+            _, _, used_kib, vcpus, _ = domain.info()
         except libvirt.libvirtError as err:
             if err.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
                 raise
             continue
         others_vcpus += vcpus
-        others_memory_kib += memory_kib
+        others_memory_kib += used_kib
     return HostFacts(
-        pcpus=sum(online),
-        memory_kib=int(memory["total"]),
+        pcpus=len(online),
+        memory_kib=memory_kib,
         hypervisor_max_vcpus=_read_hypervisor_maximum(connection, definition),
         machine_max_vcpus=parse_machine_maximum(connection.getCapabilities(), definition),
         others_vcpus=others_vcpus,
         others_memory_kib=others_memory_kib,
-        online_pcpus=frozenset(number for number, is_online in enumerate(online) if is_online),
+        online_pcpus=online,
     )
+
+
+def read_resources(connection: libvirt.virConnect) -> HostResources:
+    """Reads what the host has, whoever uses it."""
+    online, memory_kib = _read_cpus_and_memory(connection)
+    return HostResources(pcpus=len(online), memory_kib=memory_kib)
+
+
+def _read_cpus_and_memory(connection: libvirt.virConnect) -> tuple[frozenset[int], int]:
+    _, online, _ = connection.getCPUMap()
+    memory = connection.getMemoryStats(libvirt.VIR_NODE_MEMORY_STATS_ALL_CELLS)
+    return frozenset(number for number, is_online in enumerate(online) if is_online), int(memory["total"])
 
 
 def parse_machine_maximum(capabilities: str, definition: Definition) -> int | None:

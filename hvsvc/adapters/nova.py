@@ -15,14 +15,23 @@ from urllib.parse import quote
 import stamina
 
 from hvsvc.adapters.libvirt_workers import Workers
-from hvsvc.adapters.nova_answers import Answer, parse_reboot_result, parse_request_id, parse_server
-from hvsvc.adapters.nova_session import NovaSession, Order
+from hvsvc.adapters.nova_answers import (
+    Answer,
+    parse_flavor_projects,
+    parse_flavors,
+    parse_reboot_result,
+    parse_request_id,
+    parse_server,
+)
+from hvsvc.adapters.nova_session import MICROVERSION, NovaSession, Order
 from hvsvc.domain.facts import ServerFacts
+from hvsvc.domain.flavor import Flavor
 from hvsvc.errors import (
     AbortedError,
     DeadlineError,
     FailedPreconditionError,
     HvsvcError,
+    NotPermittedError,
     Reason,
     UnavailableError,
 )
@@ -32,6 +41,10 @@ T = TypeVar("T")
 #: calls at once; more wait, within their deadline
 _THREADS = 4
 _READ_ATTEMPTS = 3
+#: lists flavors with their extra specs
+_FLAVORS_MICROVERSION = "2.61"
+#: of up to 1000 flavors each ([api] max_limit)
+_FLAVOR_PAGES = 20
 
 
 class NovaServers:
@@ -110,6 +123,48 @@ class NovaServers:
         path = f"/servers/{quote(server_id, safe='')}/os-instance-actions/{quote(request_id, safe='')}"
         return parse_reboot_result(await self._read(path, f"reboot {request_id} of server {server_id}"))
 
+    async def list_flavors(self) -> list[Flavor]:
+        """Lists the flavors that the credential sees, but those that are disabled.
+
+        An admin sees those of every project; anybody else the public ones and those
+        granted to the project of the credential. With their extra specs, which takes
+        Nova's API 2.61 (Rocky).
+
+        :raises FailedPreconditionError: NOVA_REFUSED; this Nova is older.
+        :raises NotPermittedError, UnavailableError, DeadlineError: as for `read_server`.
+        """
+        found: list[Flavor] = []
+        marker: str | None = ""
+        for _ in range(_FLAVOR_PAGES):
+            after = f"&marker={quote(marker, safe='')}" if marker else ""
+            answer = await self._read(
+                f"/flavors/detail?is_public=None{after}",
+                "list of flavors",
+                microversion=_FLAVORS_MICROVERSION,
+            )
+            page, marker = parse_flavors(answer)
+            found += page
+            if marker is None:
+                break
+        return found
+
+    async def may_use_flavor(self, flavor_id: str, project_id: str) -> bool:
+        """Whether the project has access to a flavor of `list_flavors` that is not public.
+
+        Only an admin may ask that (policy os-flavor-access). What anybody else's
+        credential sees in the list is granted to its own project, the only one whose
+        servers it can read.
+
+        :raises NotFoundError, UnavailableError, DeadlineError: as for `read_server`.
+        """
+        path = f"/flavors/{quote(flavor_id, safe='')}/os-flavor-access"
+        try:
+            return project_id in parse_flavor_projects(
+                await self._read(path, f"access to flavor {flavor_id}")
+            )
+        except NotPermittedError:
+            return True
+
     async def _explain(self, server_id: str, refused: FailedPreconditionError) -> HvsvcError:
         """Why Nova refused, from the server's state: its message is for people and changes."""
         try:
@@ -137,7 +192,7 @@ class NovaServers:
             metadata,
         )
 
-    async def _read(self, path: str, what: str) -> Answer:
+    async def _read(self, path: str, what: str, *, microversion: str = MICROVERSION) -> Answer:
         async def attempts() -> Answer:
             async for attempt in stamina.retry_context(
                 UnavailableError,
@@ -148,7 +203,9 @@ class NovaServers:
                 wait_jitter=0.1,
             ):
                 with attempt:
-                    return await self._in_thread(lambda: self._session.get(path, what))
+                    return await self._in_thread(
+                        lambda: self._session.get(path, what, microversion=microversion)
+                    )
             raise AssertionError("the last attempt returns or raises")
 
         return await self._bounded(attempts, what)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hvsvc.domain.facts import ServerFacts
+from hvsvc.domain.flavor import Flavor
 from hvsvc.errors import FailedPreconditionError, NotFoundError, NotPermittedError, Reason, UnavailableError
 
 #: https://docs.openstack.org/api-guide/compute/faults.html: over a rate or a quota
@@ -29,6 +30,17 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
 
+class _OwnFlavor(_Part):
+    """The copy that a server embeds (2.47); extra specs where policy shows them."""
+
+    original_name: str
+    vcpus: int
+    ram: int
+    disk: int
+    ephemeral: int
+    extra_specs: dict[str, str] = {}
+
+
 class _Server(_Part):
     id: str
     name: str
@@ -38,6 +50,10 @@ class _Server(_Part):
     vm_state: str | None = Field(alias="OS-EXT-STS:vm_state")
     host: str | None = Field(None, alias="OS-EXT-SRV-ATTR:host")
     libvirt_name: str | None = Field(None, alias="OS-EXT-SRV-ATTR:instance_name")
+    project_id: str = Field("", alias="tenant_id")
+    flavor: _OwnFlavor | None = None
+    #: an object; the empty string where the server was made from a volume
+    image: dict[str, object] | Literal[""] | None = None
 
 
 class _ServerAnswer(_Part):
@@ -55,6 +71,31 @@ class _Action(_Part):
 
 class _ActionAnswer(_Part):
     action: _Action = Field(alias="instanceAction")
+
+
+class _Flavor(_Part):
+    id: str
+    name: str
+    vcpus: int
+    ram: int
+    disk: int
+    ephemeral: int = Field(0, alias="OS-FLV-EXT-DATA:ephemeral")
+    disabled: bool = Field(False, alias="OS-FLV-DISABLED:disabled")
+    public: bool = Field(True, alias="os-flavor-access:is_public")
+    extra_specs: dict[str, str] = {}
+
+
+class _FlavorsAnswer(_Part):
+    flavors: list[_Flavor]
+    links: list[object] = Field([], alias="flavors_links")
+
+
+class _Grant(_Part):
+    project_id: str = Field(alias="tenant_id")
+
+
+class _AccessAnswer(_Part):
+    grants: list[_Grant] = Field(alias="flavor_access")
 
 
 M = TypeVar("M", bound=BaseModel)
@@ -112,7 +153,41 @@ def parse_server(answer: Answer, server_id: str) -> ServerFacts:
         locked=server.locked,
         host=server.host,
         libvirt_name=server.libvirt_name,
+        project_id=server.project_id,
+        flavor=None if server.flavor is None else _own_flavor(server.flavor),
+        volume_backed=server.image == "",
     )
+
+
+def parse_flavors(answer: Answer) -> tuple[list[Flavor], str | None]:
+    """Flavors of one page that may be chosen, and the marker of the next page where there is one.
+
+    :raises UnavailableError: NOVA_UNAVAILABLE; the answer is not one of Nova.
+    """
+    page = _parse(_FlavorsAnswer, answer)
+    flavors = [
+        Flavor(
+            id=flavor.id,
+            name=flavor.name,
+            vcpus=flavor.vcpus,
+            memory_mib=flavor.ram,
+            disk_gib=flavor.disk,
+            ephemeral_gib=flavor.ephemeral,
+            public=flavor.public,
+            extra_specs=flavor.extra_specs,
+        )
+        for flavor in page.flavors
+        if not flavor.disabled
+    ]
+    return flavors, page.flavors[-1].id if page.links and page.flavors else None
+
+
+def parse_flavor_projects(answer: Answer) -> frozenset[str]:
+    """Ids of the projects that have access to a flavor.
+
+    :raises UnavailableError: NOVA_UNAVAILABLE; the answer is not one of Nova.
+    """
+    return frozenset(grant.project_id for grant in _parse(_AccessAnswer, answer).grants)
 
 
 def parse_reboot_result(answer: Answer) -> str | None:
@@ -139,6 +214,18 @@ def parse_request_id(answer: Answer, server_id: str) -> str:
         f"Nova took the soft reboot of server {server_id}, but its answer carries no X-OpenStack-Request-Id, so that "
         "the reboot cannot be followed; let the proxy before Nova pass that header, and look at the server",
         {"serverId": server_id},
+    )
+
+
+def _own_flavor(flavor: _OwnFlavor) -> Flavor:
+    return Flavor(
+        id="",
+        name=flavor.original_name,
+        vcpus=flavor.vcpus,
+        memory_mib=flavor.ram,
+        disk_gib=flavor.disk,
+        ephemeral_gib=flavor.ephemeral,
+        extra_specs=flavor.extra_specs,
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from hvsvc.adapters.later import Later
 from hvsvc.domain.facts import ServerFacts
+from hvsvc.domain.flavor import Flavor
 
 if TYPE_CHECKING:
     from hvsvc.adapters.nova import NovaServers
@@ -19,27 +19,8 @@ def import_nova(cloud: str, *, call_timeout_s: float) -> NovaServers:
     return NovaServers(cloud, call_timeout_s=call_timeout_s)
 
 
-class LaterServers:
-    """The `Servers` of a running daemon; the first call, or `load`, loads it in a thread, once.
-
-    :param make: makes the real one; blocks.
-    """
-
-    def __init__(self, make: Callable[[], NovaServers]) -> None:
-        self._make = make
-        self._loading: asyncio.Task[NovaServers] | None = None
-
-    async def load(self) -> NovaServers:
-        """The real one."""
-        if self._loading is None:
-            self._loading = asyncio.create_task(asyncio.to_thread(self._make), name="load nova")
-        # A caller that goes away must not take the loading from the others.
-        return await asyncio.shield(self._loading)
-
-    async def close(self) -> None:
-        """Ends its threads, where there are any."""
-        if self._loading is not None:
-            (await self._loading).close()
+class LaterServers(Later["NovaServers"]):
+    """The `Servers` of a running daemon."""
 
     async def read_server(self, server_id: str) -> ServerFacts:
         """As `NovaServers.read_server`."""
@@ -52,3 +33,11 @@ class LaterServers:
     async def read_reboot_result(self, server_id: str, request_id: str) -> str | None:
         """As `NovaServers.read_reboot_result`."""
         return await (await self.load()).read_reboot_result(server_id, request_id)
+
+    async def list_flavors(self) -> list[Flavor]:
+        """As `NovaServers.list_flavors`."""
+        return await (await self.load()).list_flavors()
+
+    async def may_use_flavor(self, flavor_id: str, project_id: str) -> bool:
+        """As `NovaServers.may_use_flavor`."""
+        return await (await self.load()).may_use_flavor(flavor_id, project_id)

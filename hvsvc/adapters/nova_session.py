@@ -1,11 +1,12 @@
-"""One signed-in session with Keystone and Nova: HTTP in, errors of ours out. Blocks: for worker threads."""
+"""One signed-in session with Nova or Placement: HTTP in, errors of ours out. Blocks: for worker threads."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import openstack.config
@@ -28,8 +29,29 @@ from hvsvc.errors import (
 
 MICROVERSION = "2.51"
 
+
+@dataclass(frozen=True, slots=True)
+class CloudService:
+    """A service of the cloud: how it is found, spoken to, and what its failures are called.
+
+    :ivar check: raises what an answer that is not a success stands for; it is given the
+        answer and what was asked.
+    """
+
+    #: of hvsvc's configuration
+    section: str
+    service_type: str
+    microversion: str
+    unavailable: Reason
+    not_permitted: Reason
+    check: Callable[[Answer, str], None]
+
+
+NOVA = CloudService(
+    "nova", "compute", MICROVERSION, Reason.NOVA_UNAVAILABLE, Reason.NOVA_NOT_PERMITTED, check_status
+)
+
 _ONE_TRY: dict[str, Any] = {
-    "microversion": MICROVERSION,
     "raise_exc": False,
     "connect_retries": 0,
     "status_code_retries": 0,
@@ -83,15 +105,16 @@ class _Session(Session):
 
 
 class NovaSession:
-    """Calls Nova as the cloud's user.
+    """Calls Nova, or another service, as the cloud's user.
 
     :param cloud: a name in clouds.yaml, or "envvars".
     :param io_timeout_s: longest silence of a connection; what an answer that drips in
         takes in all is bounded by the caller.
     """
 
-    def __init__(self, cloud: str, io_timeout_s: float) -> None:
+    def __init__(self, cloud: str, io_timeout_s: float, service: CloudService = NOVA) -> None:
         self._cloud = cloud
+        self._service = service
         self._io_timeout_s = io_timeout_s
         self._lock = threading.Lock()
         self._adapter: Adapter | None = None
@@ -105,36 +128,53 @@ class NovaSession:
         with self._lock:
             self._adapter = None
 
-    def get(self, path: str, what: str) -> Answer:
-        """Reads `path`; `what` names it in errors."""
+    def get(self, path: str, what: str, *, microversion: str | None = None) -> Answer:
+        """Reads `path`; `what` names it in errors. A newer microversion than the service's where it is given."""
+        version = microversion or self._service.microversion
         with self._translated(what):
-            response = self._signed_in().get(path, **_ONE_TRY)
+            response = self._signed_in().get(path, microversion=version, **_ONE_TRY)
             answer = _answer(response)
         return self._checked(answer, what)
 
     def post(self, path: str, body: object, what: str, order: Order) -> Answer:
         """Asks for an action, unless the order was withdrawn; after a failure it may have been taken or not."""
-        answer = self._post(path, body, what, order)
+        return self._checked(self._send("POST", path, body, what, order), what)
+
+    def put(self, path: str, body: object, what: str, order: Order) -> Answer:
+        """Asks to replace what is at `path`, as `post`; the caller looks into a conflict (409)."""
+        answer = self._send("PUT", path, body, what, order)
+        return answer if answer.status == 409 else self._checked(answer, what)
+
+    def _send(self, method: str, path: str, body: object, what: str, order: Order) -> Answer:
+        answer = self._send_once(method, path, body, what, order)
         if answer.status == 401:
             # The token was revoked before its end: nothing was done, and a new one may do.
             self.forget()
-            answer = self._post(path, body, what, order)
-        return self._checked(answer, what)
+            answer = self._send_once(method, path, body, what, order)
+        return answer
 
-    def _post(self, path: str, body: object, what: str, order: Order) -> Answer:
+    def _send_once(self, method: str, path: str, body: object, what: str, order: Order) -> Answer:
         with self._translated(what):
             # Signing in can take long: done before, so that no action leaves after its order was withdrawn.
             adapter = self._signed_in()
             adapter.get_token()
             adapter.get_endpoint()
             left_s = order.left_s()
-            response = adapter.post(path, json=body, allow_reauth=False, timeout=left_s, **_ONE_TRY)
+            response = adapter.request(
+                path,
+                method,
+                json=body,
+                allow_reauth=False,
+                timeout=left_s,
+                microversion=self._service.microversion,
+                **_ONE_TRY,
+            )
             return _answer(response)
 
     def _checked(self, answer: Answer, what: str) -> Answer:
         if answer.status >= 500 or answer.status == 401:
             self.forget()
-        check_status(answer, what)
+        self._service.check(answer, what)
         return answer
 
     @contextmanager
@@ -144,7 +184,7 @@ class NovaSession:
         except (keystone.Unauthorized, keystone.Forbidden) as err:
             self.forget()
             raise NotPermittedError(
-                Reason.NOVA_NOT_PERMITTED,
+                self._service.not_permitted,
                 f"Keystone refused to sign in to cloud {self._cloud} (HTTP {err.http_status}); check the credential",
                 {"cloud": self._cloud, "httpStatus": err.http_status},
             ) from err
@@ -152,8 +192,8 @@ class NovaSession:
             self.forget()
             raise DeadlineError(
                 Reason.CALL_TIMED_OUT,
-                f"cloud {self._cloud} was silent for too long ([nova] call_timeout_s); see whether Keystone and Nova "
-                "work, then ask again",
+                f"cloud {self._cloud} was silent for too long ([{self._service.section}] call_timeout_s); see "
+                f"whether Keystone and {self._service.section.title()} work, then ask again",
                 {"cloud": self._cloud},
             ) from err
         except keystone.AuthPluginException as err:
@@ -163,9 +203,9 @@ class NovaSession:
         except Exception as err:
             self.forget()
             raise UnavailableError(
-                Reason.NOVA_UNAVAILABLE,
+                self._service.unavailable,
                 f"cloud {self._cloud} cannot be reached for the {what}: {type(err).__name__}: {err}; see whether "
-                "Keystone and Nova work, then ask again",
+                f"Keystone and {self._service.section.title()} work, then ask again",
                 {"cloud": self._cloud},
             ) from err
 
@@ -179,13 +219,14 @@ class NovaSession:
         try:
             clouds = openstack.config.OpenStackConfig(app_name="hvsvc", session_constructor=_Session)
             region = clouds.get_one(self._cloud, api_timeout=self._io_timeout_s)
+            kind = self._service.service_type
             return Adapter(
                 session=region.get_session(),
-                service_type=region.get_service_type("compute"),
-                service_name=region.get_service_name("compute"),
-                interface=region.get_interface("compute"),
-                region_name=region.get_region_name("compute"),
-                endpoint_override=region.get_endpoint("compute"),
+                service_type=region.get_service_type(kind),
+                service_name=region.get_service_name(kind),
+                interface=region.get_interface(kind),
+                region_name=region.get_region_name(kind),
+                endpoint_override=region.get_endpoint(kind),
             )
         except (
             sdk.SDKException,

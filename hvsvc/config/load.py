@@ -61,6 +61,8 @@ def _invalid(path: Path, faults: list[str]) -> InvalidArgumentError:
 
 def _contradictions(config: Config) -> Iterator[str]:
     listen, limits = config.listen, config.limits
+    if config.placement.policy == "enforce" and config.nova is None:
+        yield '[placement] policy = "enforce" needs [nova] with a cloud; without one nobody can be asked'
     if listen.tcp and not config.tls:
         yield (
             f'[listen] tcp = "{listen.tcp}" needs [tls] with cert, key and client_ca; without TLS only '

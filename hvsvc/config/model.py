@@ -122,6 +122,17 @@ class Nova(Section):
     poll_interval_s: float = _number(0.5, 0.1, 30, "time between two looks at a reboot that is waited for")
 
 
+class Placement(Section):
+    """What a server has allocated in Placement, with the credential of `[nova]`."""
+
+    policy: Literal["off", "report", "enforce"] = _key(
+        "report",
+        '"off", "report" or "enforce"',
+        "not asked; shown, and a growth beyond it warned of; or raised before a growth and kept at the truth",
+    )
+    call_timeout_s: float = _number(10, 1, 600, "longest wait for one call of it, repetitions included")
+
+
 class Reboot(Section):
     """Reboots of domains that Nova does not know: hvsvc shuts them down and starts them."""
 
@@ -200,6 +211,27 @@ class Limits(Section):
     )
 
 
+class Drift(Section):
+    """What was asked for and is not there any more; hvsvc never reboots for it."""
+
+    reapply: Literal["report", "config", "live"] = _key(
+        "report",
+        '"report", "config" or "live"',
+        "what hvsvc does by itself, unless set otherwise for a domain: only report it, write a lost ceiling into the "
+        "stored definition again, or also grow the running domain again within its ceiling",
+    )
+    sweep_interval_s: float = _number(
+        300, 1, 86_400, "time between two looks at every recorded domain; events are looked at as they come"
+    )
+    backoff_s: float = _number(
+        10, 0.1, 3600, "time before a domain is re-applied again after it lost it at once; doubles each time"
+    )
+    max_backoff_s: float = _number(600, 0.1, 86_400, "longest such time")
+    attempts: int = _whole(
+        5, 1, 100, "times a domain is re-applied in vain before hvsvc leaves it until somebody acts"
+    )
+
+
 class Journal(Section):
     """The record of operations and of the definitions they replaced."""
 
@@ -245,11 +277,13 @@ class Config(Section):
     libvirt: Libvirt = Libvirt()
     guest: Guest = Guest()
     nova: Nova | None = None
+    placement: Placement = Placement()
     reboot: Reboot = Reboot()
     listen: Listen = Listen()
     tls: Tls | None = None
     access: Access = Access()
     limits: Limits = Limits()
+    drift: Drift = Drift()
     journal: Journal = Journal()
     log: Log = Log()
     metrics: Metrics = Metrics()

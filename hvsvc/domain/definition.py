@@ -40,6 +40,20 @@ class VcpuPin:
 
 
 @dataclass(frozen=True, slots=True)
+class Device:
+    """A disk, an interface or a host device: what it is, where the guest has it, and what is behind it."""
+
+    kind: str
+    #: target of a disk, MAC of an interface, host address of a host device
+    at: str
+    #: file, block device or network volume of a disk; "" for the others and for an empty drive
+    source: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.kind, self.at, self.source) if part)
+
+
+@dataclass(frozen=True, slots=True)
 class NovaMetadata:
     """What Nova wrote in the domain's metadata (namespace nova/1.0 or 1.1)."""
 
@@ -95,3 +109,4 @@ class Definition:
     numa_tunings: tuple[str, ...] = ()
     #: the smallest `<memtune>` limit: a domain whose memory grows past it is killed by the host
     memory_limit_kib: int | None = None
+    devices: tuple[Device, ...] = ()

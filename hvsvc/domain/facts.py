@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from hvsvc.domain.allocation import AllocationFacts
 from hvsvc.domain.definition import Definition, NovaMetadata
+from hvsvc.domain.flavor import Flavor
 from hvsvc.errors import HvsvcError
 
 
@@ -86,7 +88,8 @@ class DomainFacts:
 
     `config` is None for a transient domain, `live` is None while it is off. `etag`
     is the fingerprint of the inactive XML. `guest` is None where the agent was not
-    asked or could not tell; `guest_error` then says which and why.
+    asked or could not tell; `guest_error` then says which and why. So are `allocation`
+    and `allocation_error` of Placement.
     """
 
     uuid: str
@@ -112,6 +115,8 @@ class DomainFacts:
     autostart_once: bool | None = None
     guest: GuestCpus | None = None
     guest_error: HvsvcError | None = None
+    allocation: AllocationFacts | None = None
+    allocation_error: HvsvcError | None = None
 
     @property
     def running(self) -> bool:
@@ -165,6 +170,11 @@ class ServerFacts:
     #: compute host and libvirt name; None without the admin role
     host: str | None
     libvirt_name: str | None
+    project_id: str = ""
+    #: as the server was made from it; None where Nova does not tell
+    flavor: Flavor | None = None
+    #: the root disk is a volume, to which the flavor's disk does not matter
+    volume_backed: bool = False
 
 
 class LifecycleEvent(Enum):

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from hvsvc.domain.definitions_differ import check_same_disks, warn_other_devices
 from hvsvc.domain.limits import round_to_mib
 from hvsvc.domain.obstacles import check_reboot, check_server, find_tied_resources
 from hvsvc.domain.outcome import Note
+from hvsvc.domain.plan_allocation import plan_allocation
 from hvsvc.domain.plan_ceiling import CeilingPart, plan_ceiling
 from hvsvc.domain.plan_config import plan_stored_current
 from hvsvc.domain.plan_live import plan_live
@@ -33,6 +35,8 @@ class Plan:
     warnings: tuple[Note, ...] = ()
     topology: Topology | None = None
     xml_diff: str = ""
+    #: what follows the reboot of RebootDomain: the recorded sizes, as far as the stored ceiling allows
+    growth: Target | None = None
 
     @property
     def needs_reboot(self) -> bool:
@@ -41,25 +45,35 @@ class Plan:
 
     @property
     def certain(self) -> tuple[Step, ...]:
-        """The steps up to a reboot and the wait after it: what follows is planned afresh then."""
+        """The steps up to a reboot and the wait after it: what follows is planned afresh then.
+
+        Without a last one that brings the allocation to the truth: that is done however
+        the others end.
+        """
         for index, step in enumerate(self.steps):
             if step.kind is StepKind.REBOOT:
                 return self.steps[: index + 2]
-        return self.steps
+        return self.steps[:-1] if self.steps and self.steps[-1].settles else self.steps
 
 
-def plan_change(world: World, target: Target) -> Plan:
-    """Plans a target from what is true now; raises nothing, refusals are its blockers."""
+def plan_change(world: World, target: Target, growth: Target | None = None) -> Plan:
+    """Plans a target from what is true now; raises nothing, refusals are its blockers.
+
+    :param growth: the sizes that a reboot asked for as such is to be followed by.
+    """
     target, notes = _round_sizes(target)
     ceiling = plan_ceiling(world, target)
     reboot = _plan_reboot(world, target, ceiling)
-    live = plan_live(world, target, forecast=ceiling.after if reboot.steps else None)
+    sizes = growth or target
+    live = plan_live(world, sizes, forecast=ceiling.after if reboot.steps else None)
     stored = Part()
     if not ceiling.part.blockers:  # else there is nothing yet to store upon
-        stored = plan_stored_current(world, target, ceiling.after, live_too=bool(live.steps))
-    parts = (ceiling.part, reboot, live, stored)
-    steps = tuple(step for part in parts for step in part.steps)
-    blockers = [*_general_blockers(world, steps), *(error for part in parts for error in part.blockers)]
+        stored = plan_stored_current(world, sizes, ceiling.after, live_too=bool(live.steps))
+    changes = (*ceiling.part.steps, *reboot.steps, *live.steps, *stored.steps)
+    first, last = plan_allocation(world, changes)
+    steps = (*first.steps, *changes, *last.steps)
+    parts = (ceiling.part, reboot, live, stored, first)  # refusals of the change itself are told first
+    blockers = [*_general_blockers(world, changes), *(error for part in parts for error in part.blockers)]
     final_xml = next((step.xml for step in reversed(steps) if step.xml is not None), None)
     return Plan(
         target=target,
@@ -73,6 +87,7 @@ def plan_change(world: World, target: Target) -> Plan:
         ),
         topology=ceiling.topology,
         xml_diff=diff_definitions(world.domain.config_xml or "", final_xml) if final_xml else "",
+        growth=growth,
     )
 
 
@@ -104,7 +119,7 @@ def _plan_reboot(world: World, target: Target, ceiling: CeilingPart) -> Part:
     else:
         return Part()
     through = "through Nova, soft" if world.domain.nova is not None else "shut down and start"
-    blockers: list[HvsvcError] = [*check_reboot(world)]
+    blockers: list[HvsvcError] = [*check_reboot(world), *check_same_disks(world.domain)]
     if target.method is Method.SCALE_DOMAIN and target.reboot is RebootMode.NEVER:
         blockers.insert(0, _reboot_required(ceiling))
     return Part(
@@ -117,6 +132,7 @@ def _plan_reboot(world: World, target: Target, ceiling: CeilingPart) -> Part:
             ),
         ),
         blockers=tuple(blockers),
+        warnings=warn_other_devices(world.domain),
     )
 
 

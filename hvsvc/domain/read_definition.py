@@ -15,7 +15,13 @@ from hvsvc.domain.definition import Definition, NumaCell, VcpuEntry
 from hvsvc.domain.id_list import parse_id_list
 from hvsvc.domain.memory import parse_memory_kib, parse_number
 from hvsvc.domain.nova_metadata import read_nova_metadata
-from hvsvc.domain.read_devices import read_agent, read_balloon, read_memory_devices, read_memory_locks
+from hvsvc.domain.read_devices import (
+    read_agent,
+    read_balloon,
+    read_identities,
+    read_memory_devices,
+    read_memory_locks,
+)
 from hvsvc.domain.read_tunings import read_memory_limit, read_numa_tunings, read_vcpu_pins, read_vcpu_tunings
 from hvsvc.domain.topology import Topology
 from hvsvc.domain.xml_document import broken, parse_document
@@ -96,6 +102,7 @@ def read_definition(root: etree._Element) -> Definition:
         nova=read_nova_metadata(root),
         numa_tunings=read_numa_tunings(root),
         memory_limit_kib=read_memory_limit(root),
+        devices=read_identities(root),
     )
 
 

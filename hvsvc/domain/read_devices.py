@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lxml import etree
 
+from hvsvc.domain.definition import Device
 from hvsvc.domain.memory import parse_number
 from hvsvc.domain.xml_values import child
 
@@ -35,6 +36,36 @@ def read_memory_locks(root: etree._Element) -> tuple[str, ...]:
         if node.get("type") in types
     ]
     return (*backing, *secured, *devices)
+
+
+def read_identities(root: etree._Element) -> tuple[Device, ...]:
+    """Disks, interfaces and host devices, by what stays the same between a stored and a running definition."""
+    devices = [
+        Device("disk", target.get("dev", ""), _disk_source(disk))
+        for disk in root.findall("devices/disk")
+        if (target := child(disk, "target")) is not None
+    ]
+    devices += [
+        Device("interface", mac.get("address", "").lower())
+        for interface in root.findall("devices/interface")
+        if (mac := child(interface, "mac")) is not None
+    ]
+    devices += [
+        Device(f"hostdev {hostdev.get('type')}", ":".join(str(value) for value in address.attrib.values()))
+        for hostdev in root.findall("devices/hostdev")
+        if hostdev.get("type") in ("pci", "mdev")
+        and (address := child(hostdev, "source/address")) is not None
+    ]
+    return tuple(devices)
+
+
+def _disk_source(disk: etree._Element) -> str:
+    source = child(disk, "source")
+    if source is None:
+        return ""
+    # libvirt adds an index, and more, to the source of a running disk
+    named = (source.get(name) for name in ("file", "dev", "dir", "protocol", "pool", "name", "volume"))
+    return " ".join(value for value in named if value)
 
 
 def read_balloon(root: etree._Element) -> tuple[str, bool]:

@@ -10,6 +10,7 @@ from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.memory import format_kib
 from hvsvc.domain.obstacles import find_tied_resources
 from hvsvc.domain.outcome import Note
+from hvsvc.domain.plan_allocation import describe_allocation
 from hvsvc.domain.verify_stored import describe_pending
 from hvsvc.errors import Reason
 
@@ -42,6 +43,7 @@ def _conditions(facts: DomainFacts) -> Iterator[Note]:
             Reason.MANAGED_SAVE_IMAGE, "the next start restores a saved image with the definition of its time"
         )
     yield from _differences(facts)
+    yield from describe_allocation(facts)
     yield from _guest(facts)
     if facts.live is not None and not has_balloon(facts.live):
         yield Note(Reason.NO_BALLOON, "no memory balloon: memory cannot change while the domain runs")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from hvsvc.domain.allocation import Size
 from hvsvc.domain.outcome import Note
 from hvsvc.errors import HvsvcError
 
@@ -18,6 +19,7 @@ class StepKind(Enum):
     SET_MEMORY_LIVE = "set_memory_live"
     SET_VCPUS_LIVE = "set_vcpus_live"
     ONLINE_GUEST_CPUS = "online_guest_cpus"
+    SET_ALLOCATION = "set_allocation"
 
 
 class Effect(Enum):
@@ -32,7 +34,8 @@ class Step:
     """One step.
 
     `xml` is the whole new inactive definition for DEFINE_CONFIG; `value` the vCPUs
-    of SET_VCPUS_LIVE, the KiB of SET_MEMORY_LIVE; None for the other kinds.
+    of SET_VCPUS_LIVE, the KiB of SET_MEMORY_LIVE; `allocation` what SET_ALLOCATION sets,
+    None where it sets what is true when its turn comes; None for the other kinds.
     """
 
     kind: StepKind
@@ -40,6 +43,12 @@ class Step:
     why: str
     xml: str | None = None
     value: int | None = None
+    allocation: Size | None = None
+
+    @property
+    def settles(self) -> bool:
+        """Whether it brings the allocation to what is true when its turn comes."""
+        return self.kind is StepKind.SET_ALLOCATION and self.allocation is None
 
 
 class StepState(Enum):
@@ -67,6 +76,12 @@ class StepRecord:
     #: what it writes or sets, as in `Step`: the intent that a recovery after a crash needs
     xml: str | None = None
     value: int | None = None
+    allocation: Size | None = None
+
+    @property
+    def settles(self) -> bool:
+        """As `Step.settles`."""
+        return self.kind is StepKind.SET_ALLOCATION and self.allocation is None
 
 
 @dataclass(frozen=True, slots=True)

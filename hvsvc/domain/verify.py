@@ -14,6 +14,7 @@ from hvsvc.domain.check_live import has_balloon, memory_reached
 from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.memory import format_kib
 from hvsvc.domain.outcome import Note, Outcome
+from hvsvc.domain.plan_allocation import verify_allocation
 from hvsvc.domain.target import Method, Target
 from hvsvc.domain.verify_stored import Finding, differs, verify_ceiling, verify_config
 from hvsvc.domain.world import World
@@ -40,6 +41,7 @@ def verify_target(world: World, target: Target, *, rebooted: bool) -> Verdict:
         *_verify_vcpus(world.domain, target, rebooted=rebooted),
         *_verify_memory(world.domain, target, rebooted=rebooted),
         *_verify_server(world),
+        *verify_allocation(world),
     ]
     for outcome in _WEIGHT:
         if any(found is outcome for found, _ in findings):

@@ -40,7 +40,7 @@ def run_change(ctx: click.Context, method: Method, request: Any, *, no_wait: boo
         operation = _begin(ctx, service, method, request)
         if no_wait and not operation.done:
             print_operation(service, operation)
-            click.echo(f"hvctl: watch it with: hvctl operations watch {safe(operation.name)}", err=True)
+            click.echo(f"hvctl: watch it with: {_watch_words(service, operation)}", err=True)
             return
         follow(ctx, service, operation, reboot_asked=reboot_asked)
 
@@ -56,7 +56,7 @@ def follow(ctx: click.Context, service: Service, operation: Operation, *, reboot
 
     on_terminal = sys.stdout.isatty() and sys.stderr.isatty() and not operation.done
     try:
-        with if_interrupted(lambda: _goes_on_lines(operation.name)):
+        with if_interrupted(lambda: _goes_on_lines(service, operation)):
             last = (_wait_shown if on_terminal else _wait_silently)(service, operation, seen)
     except WaitTimeoutError:
         message = f"{last.name} still runs after {settings.wait_timeout_s:g} s; it goes on"
@@ -136,13 +136,17 @@ def _wait_shown(service: Service, operation: Operation, seen: Callable[[Operatio
 
 def _print_unfinished(ctx: click.Context, service: Service, operation: Operation, failure: Failure) -> None:
     print_operation(service, operation, with_error=False, failure=failure)
-    explain(service.settings, failure, next_step=f"hvctl operations watch {operation.name}")
+    explain(service.settings, failure, next_step=_watch_words(service, operation))
     ctx.exit(exit_codes.for_status(failure.code))
 
 
-def _goes_on_lines(name: str) -> list[str]:
+def _watch_words(service: Service, operation: Operation) -> str:
+    return f"hvctl {service.settings.target_words}operations watch {safe(operation.name)}"
+
+
+def _goes_on_lines(service: Service, operation: Operation) -> list[str]:
     return [
-        f"hvctl: {safe(name)} goes on",
-        f"  watch it:  hvctl operations watch {safe(name)}",
-        f"  cancel it: hvctl operations cancel {safe(name)}",
+        f"hvctl: {safe(operation.name)} goes on",
+        f"  watch it:  {_watch_words(service, operation)}",
+        f"  cancel it: hvctl {service.settings.target_words}operations cancel {safe(operation.name)}",
     ]

@@ -56,6 +56,12 @@ online_option: Final = _word_option(
     words={"new": scaling_pb2.GUEST_CPUS_NEW, "all": scaling_pb2.GUEST_CPUS_ALL},
     help_text="Which CPUs to bring online in the guest: those that appear (default), or all.",
 )
+via_option: Final = click.option(
+    "--via",
+    type=click.Choice(["ceiling", "resize"]),
+    default="ceiling",
+    help="The ceiling of the running domain (default), or a resize of the server through Nova (needs --cloud).",
+)
 affect_options: Final = (
     click.option("--live", is_flag=True, help="Only the running domain: lost at its next start."),
     click.option(

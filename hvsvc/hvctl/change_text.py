@@ -7,6 +7,7 @@ from typing import Final
 from hvsvc.hvctl.document import Document
 from hvsvc.hvctl.domain_text import label_of, name_of, sizes_grid, topology_text
 from hvsvc.hvctl.hints import hint_for
+from hvsvc.hvctl.sizes import format_kib
 from hvsvc.hvctl.step_text import kind_text, step_lines
 from hvsvc.hvctl.terminal import folded, safe
 
@@ -32,7 +33,7 @@ def operation_lines(operation: Document, *, with_steps: bool, with_error: bool =
     now = (error.get("step_failure") or {}).get("now")
     domain = operation.get("after") or operation.get("before") or now or _named(operation)
     lines = [folded(f"{label_of(domain)}: {_status(operation)}")]
-    if operation["name"]:  # a --dry-run begins none
+    if operation.get("name"):  # a --dry-run begins none, and a resize is Nova's
         lines.append(f"operation: {safe(operation['name'])}")
     if with_steps and operation.get("steps"):
         lines += ["", "Steps:", *step_lines(operation["steps"])]
@@ -67,9 +68,23 @@ def plan_lines(plan: Document) -> list[str]:
             "Change of the stored definition:",
             *(safe(line, keep="\t") for line in diff.splitlines()),
         ]
+    if resize := plan.get("resize"):
+        lines += ["", *_resize_lines(resize)]
     if etag := plan.get("etag"):
         lines += ["", f"Etag: {safe(etag)}"]
     return lines
+
+
+def _resize_lines(resize: Document) -> list[str]:
+    """The other road, through Nova."""
+    lines = ["Or by resizing the server through Nova:"]
+    for key, word in (("exact", "just the size"), ("above", "smallest above")):
+        if flavor := resize.get(key):
+            size = f"{flavor.get('vcpus', 0)} vCPUs, {format_kib(flavor.get('memory_mib', 0) * 1024)}"
+            lines.append(
+                f"  flavor {safe(flavor.get('name', ''))} ({word}): {size}, disk {flavor.get('disk_gib', 0)} GiB"
+            )
+    return lines + [f"  - {safe(text)}" for text in resize.get("consequences", [])]
 
 
 def _verdict(plan: Document) -> str:

@@ -24,6 +24,11 @@ _SERVICE_CONFIG: Final = {
             "name": [
                 {"service": f"hvsvc.v1.{name}"}
                 for name in ("DomainService", "ScalingService", "OperationService")
+            ]
+            # Not ForgetDesiredState: what was dropped by the first attempt would not be found by the next.
+            + [
+                {"service": "hvsvc.v1.DriftService", "method": method}
+                for method in ("GetDrift", "ListDrifts", "SetReapplyPolicy")
             ],
             "retryPolicy": {
                 "maxAttempts": 3,

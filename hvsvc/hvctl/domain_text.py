@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from hvsvc.hvctl.accounting_text import accounting_lines
 from hvsvc.hvctl.columns import find
 from hvsvc.hvctl.document import Document
+from hvsvc.hvctl.drift_text import status_text
 from hvsvc.hvctl.output import aligned
 from hvsvc.hvctl.sizes import format_kib
 from hvsvc.hvctl.terminal import safe
@@ -72,9 +74,14 @@ def dominfo_lines(domain: Document) -> list[str]:
     pairs = [(label, safe(value)) for label, value in _pairs(domain) if value not in {None, ""}]
     lines = aligned(pairs, least=15)
     lines += ["", *sizes_grid(domain)]
+    if accounting := accounting_lines(domain):
+        lines += ["", *accounting]
     if domain.get("pending_reboot"):
         reasons = "; ".join(domain.get("pending_reboot_reasons", [])) or "the stored definition differs"
         lines += ["", f"Pending a reboot: {safe(reasons)}"]
+    if (drift := domain.get("drift")) and drift.get("status") != "IN_SYNC":
+        lines += ["", f"Drift: {status_text(drift)}"]
+        lines += [f"  {safe(difference)}" for difference in drift.get("differences", [])]
     if conditions := domain.get("conditions"):
         lines += ["", "Conditions:"]
         lines += [f"  {safe(item.get('reason', ''))}: {safe(item.get('message', ''))}" for item in conditions]

@@ -19,6 +19,7 @@ from hvsvc.hvctl.failure import failure_of_call
 from hvsvc.hvctl.report import report
 from hvsvc.hvctl.settings import Settings, settings_of
 from hvsvc.v1.domain_pb2_grpc import DomainServiceStub
+from hvsvc.v1.drift_pb2_grpc import DriftServiceStub
 from hvsvc.v1.operation_pb2_grpc import OperationServiceStub
 from hvsvc.v1.scaling_pb2_grpc import ScalingServiceStub
 
@@ -39,6 +40,11 @@ class Service:
     def scaling(self) -> ScalingServiceStub:
         """Plans and changes sizes."""
         return ScalingServiceStub(self.channel)
+
+    @property
+    def drift(self) -> DriftServiceStub:
+        """Compares what was asked for with what is there."""
+        return DriftServiceStub(self.channel)
 
     @property
     def progress(self) -> OperationServiceStub:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import click
 
@@ -35,6 +36,18 @@ class Settings:
     output_format: str = "table"
     columns: tuple[str, ...] = ()
     timeout_s: float | None = None
+    #: cloud of clouds.yaml to ask for the host of a server, and where hvsvc listens on such a host
+    cloud: str | None = None
+    cloud_target: str | None = None
+    #: the target was named by the caller
+    target_given: bool = False
+    #: the target was found by asking the cloud
+    located: bool = False
+
+    @property
+    def target_words(self) -> str:
+        """What must stand before a further command to reach the same hvsvc, and a space."""
+        return f"--target {self.target} " if self.located else ""
 
     @property
     def call_timeout_s(self) -> float:
@@ -67,6 +80,20 @@ def global_options(*, root: bool) -> Callable[[Decorated], Decorated]:
             metavar="unix:///PATH|HOST:PORT",
             envvar=env("HVCTL_TARGET"),
             help=f"Where hvsvc listens (HVCTL_TARGET; default {DEFAULT_TARGET}).",
+            **where,
+        ),
+        click.option(
+            "--cloud",
+            metavar="NAME",
+            envvar=env("HVCTL_CLOUD"),
+            help="Cloud of clouds.yaml to ask on which host a server runs, unless --target says where (HVCTL_CLOUD).",
+            **where,
+        ),
+        click.option(
+            "--cloud-target",
+            metavar="TEMPLATE",
+            envvar=env("HVCTL_CLOUD_TARGET"),
+            help="Where hvsvc listens on that host (HVCTL_CLOUD_TARGET; default {host}:9443).",
             **where,
         ),
         click.option(
@@ -128,13 +155,32 @@ def global_options(*, root: bool) -> Callable[[Decorated], Decorated]:
     )
 
     def decorate(command: Decorated) -> Decorated:
+        located = command if root else _with_located_domain(command)
         for option in reversed(options):
-            command = option(command)
-        return command
+            located = option(located)
+        return located
 
     return decorate
+
+
+def _with_located_domain(command: Decorated) -> Decorated:
+    """Before the command: where only a cloud says where the domain is, the cloud is asked."""
+
+    @wraps(command)
+    def run(*args: Any, **params: Any) -> Any:
+        ctx = click.get_current_context()
+        settings = settings_of(ctx)
+        if settings.cloud is not None and not settings.target_given:
+            from hvsvc.hvctl.locate import locate_domains  # noqa: PLC0415  with openstacksdk behind it
+
+            params |= locate_domains(ctx, settings, params)
+        return command(*args, **params)
+
+    return cast("Decorated", run)
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     if value is not None and value != () and param.name:
         setattr(settings_of(ctx), param.name, value)
+        if param.name == "target":
+            settings_of(ctx).target_given = True

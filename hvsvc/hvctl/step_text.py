@@ -14,6 +14,7 @@ KIND_WORDS: Final[dict[str, str]] = {
     "WAIT_GUEST": "wait for the guest",
     "SET_MEMORY_LIVE": "set the memory",
     "SET_VCPUS_LIVE": "add vCPUs",
+    "SET_ALLOCATION": "set the allocation in Placement",
     "ONLINE_GUEST_CPUS": "bring CPUs online in the guest",
 }
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.operation import OperationRecord, Result
+from hvsvc.domain.outcome import Note
 from hvsvc.domain.plan import Plan, plan_change
 from hvsvc.domain.steps import Step, StepKind, StepRecord, StepState
-from hvsvc.domain.target import Method, RebootMode
+from hvsvc.domain.target import Method, RebootMode, Target
 from hvsvc.domain.verify import verify_target
 from hvsvc.domain.world import World
-from hvsvc.errors import CancelledError, HvsvcError, InternalError, Reason
+from hvsvc.errors import CancelledError, FailedPreconditionError, HvsvcError, InternalError, Reason
 from hvsvc.operations.context import Context, Evidence, Tools
 from hvsvc.operations.running import Running
+from hvsvc.operations.step_allocation import plan_settling, set_allocation
 from hvsvc.operations.step_define import define_config
 from hvsvc.operations.step_memory import set_memory_live
 from hvsvc.operations.step_reboot import reboot
@@ -30,21 +33,36 @@ EXECUTORS: Mapping[StepKind, Executor] = {
     StepKind.SET_MEMORY_LIVE: set_memory_live,
     StepKind.SET_VCPUS_LIVE: set_vcpus_live,
     StepKind.ONLINE_GUEST_CPUS: online_guest_cpus,
+    StepKind.SET_ALLOCATION: set_allocation,
 }
 
 
 def planned(steps: tuple[Step, ...]) -> tuple[StepRecord, ...]:
     """The records of steps not begun."""
     return tuple(
-        StepRecord(step.kind, step.effect, step.why, xml=step.xml, value=step.value) for step in steps
+        StepRecord(
+            step.kind, step.effect, step.why, xml=step.xml, value=step.value, allocation=step.allocation
+        )
+        for step in steps
     )
 
 
 class Application:
-    """One operation from its plan to its end; ends the record whatever happens."""
+    """One operation from its plan to its end; ends the record whatever happens.
 
-    def __init__(self, tools: Tools, running: Running, plan: Plan, before: World) -> None:
+    :param take_back: takes back what was recorded as asked, where it fails before anything changed.
+    """
+
+    def __init__(
+        self,
+        tools: Tools,
+        running: Running,
+        plan: Plan,
+        before: World,
+        take_back: Callable[[], Awaitable[None]],
+    ) -> None:
         self._tools = tools
+        self._take_back = take_back
         self._running = running
         self._plan = plan
         self._before = before.domain
@@ -52,7 +70,7 @@ class Application:
         self._context = Context(
             operation_id=running.record.id,
             uuid=running.record.uuid,
-            target=plan.target,
+            target=self._verified_target(),
             domain=before.domain,
             planned_from=before.domain,
         )
@@ -63,7 +81,10 @@ class Application:
         try:
             await self._run_plan(self._plan)
             if self._plan.needs_reboot and self._plan.target.method is Method.SCALE_DOMAIN:
-                await self._run_plan(await self._plan_afresh())
+                await self._run_plan(await self._plan_afresh(self._plan.target))
+            elif self._plan.growth is not None:
+                await self._grow_again(self._plan.growth)
+            await self._settle_allocation()
             record = await self._judged()
         except HvsvcError as err:
             record = await self._failed(err)
@@ -92,6 +113,20 @@ class Application:
         await self._mark(state=state, end_time_s=self._tools.clock.now_s(), evidence=evidence.text)
         self._step += 1
 
+    async def _settle_allocation(self) -> None:
+        """Brings the allocation to the truth as a last step, planned or not, however the others ended."""
+        record = self._running.record
+        waits = (
+            bool(record.steps) and record.steps[-1].settles and record.steps[-1].state is StepState.PENDING
+        )
+        step = await plan_settling(self._tools, self._context.uuid, even_if_there=waits)
+        if step is None:
+            return
+        if not waits:
+            await self._running.publish(replace(record, steps=(*record.steps, *planned((step,)))))
+        self._step = len(self._running.record.steps) - 1
+        await self._run_step(step)
+
     def _set(self, **changes: object) -> OperationRecord:
         record = self._running.record
         steps = list(record.steps)
@@ -102,9 +137,20 @@ class Application:
     async def _mark(self, **changes: object) -> None:
         await self._running.publish(self._set(**changes))
 
-    async def _plan_afresh(self) -> Plan:
+    async def _grow_again(self, growth: Target) -> None:
+        """Grows to the recorded size after a reboot that was asked for as such, which is done and stays so."""
+        try:
+            plan = await self._plan_afresh(growth)
+        except FailedPreconditionError as err:
+            self._context.notes += (Note.of(error) for error in (err, *err.others))
+            done = self._running.record.steps[: self._step]
+            await self._running.publish(replace(self._running.record, steps=done))
+        else:
+            await self._run_plan(plan)
+
+    async def _plan_afresh(self, target: Target) -> Plan:
         """Plans what a reboot brought within reach; another reboot is not consented to."""
-        target = replace(self._plan.target, reboot=RebootMode.NEVER)
+        target = replace(target, reboot=RebootMode.NEVER)
         world = await self._tools.around.read_world(self._context.uuid, ask_guest=True)
         self._context.domain = self._context.planned_from = world.domain
         plan = plan_change(world, target)
@@ -120,24 +166,41 @@ class Application:
         context = self._context
         world = await self._tools.around.read_world(context.uuid, ask_guest=True)
         world = replace(world, domain=_without_stale_statistics(world.domain, context.balloon_moved_s))
-        verdict = verify_target(world, self._plan.target, rebooted=context.rebooted)
+        verdict = verify_target(world, self._verified_target(), rebooted=context.rebooted)
         result = Result(
             outcome=verdict.outcome,
-            reasons=(*verdict.reasons, *context.notes),
+            reasons=(*verdict.reasons, *(note for note in context.notes if note not in verdict.reasons)),
             changed=context.changed,
             before=self._before,
             after=world.domain,
         )
         return replace(self._running.record, result=result, end_time_s=self._tools.clock.now_s())
 
+    def _verified_target(self) -> Target:
+        target, growth = self._plan.target, self._plan.growth
+        if growth is None:
+            return target
+        return replace(target, vcpus=growth.vcpus, memory_kib=growth.memory_kib)
+
     async def _failed(self, error: HvsvcError) -> OperationRecord:
-        record = self._running.record
+        if not self._context.changed:
+            await self._take_back()
+        steps = self._running.record.steps
+        failed = next((i for i, step in enumerate(steps) if step.state is StepState.FAILED), None)
+        around, now = self._tools.around, None
+        with suppress(Exception):  # the domain as it is now says that the allocation differs
+            await self._settle_allocation()
         try:
-            now: DomainFacts | None = await self._tools.around.read_domain(self._context.uuid, ask_guest=True)
+            now = await around.in_full(await around.read_domain(self._context.uuid, ask_guest=False))
         except Exception:  # noqa: BLE001 the bug that ended the operation may lie in the reading
             now = None  # the error says what failed; what is true now could not be read
-        failed = next((i for i, step in enumerate(record.steps) if step.state is StepState.FAILED), None)
-        return replace(record, error=error, failed_step=failed, now=now, end_time_s=self._tools.clock.now_s())
+        return replace(
+            self._running.record,
+            error=error,
+            failed_step=failed,
+            now=now,
+            end_time_s=self._tools.clock.now_s(),
+        )
 
     async def _publish_end(self, record: OperationRecord) -> None:
         try:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid as uuids
 from dataclasses import dataclass, replace
 
+from hvsvc.domain.desired import DesiredState, record_target
 from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.operation import OperationRecord, Result
 from hvsvc.domain.outcome import Outcome
 from hvsvc.domain.plan import Plan, plan_change
-from hvsvc.domain.target import Target
+from hvsvc.domain.plan_reboot import plan_reboot
+from hvsvc.domain.resize_road import ResizeRoad
+from hvsvc.domain.target import Method, Target
 from hvsvc.domain.world import World
-from hvsvc.errors import AbortedError, AlreadyExistsError, Reason
+from hvsvc.errors import AbortedError, AlreadyExistsError, HvsvcError, Reason
 from hvsvc.operations.apply import Application, planned
 from hvsvc.operations.context import Tools
 from hvsvc.operations.domain_locks import DomainLocks
 from hvsvc.operations.reads import DomainReads
+from hvsvc.operations.resize_road import read_resize_road
 from hvsvc.operations.running import Operations, Running
 
 #: how long a request_id answers with the operation it began
@@ -25,10 +30,19 @@ REPLAY_S = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class PlanReport:
-    """A plan and the domain it was made from."""
+    """A plan, the domain it was made from, and the other road; None where Nova has none to tell."""
 
     plan: Plan
     facts: DomainFacts
+    resize: ResizeRoad | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A desired state as this change recorded it, and the one there was before."""
+
+    known: DesiredState | None
+    wanted: DesiredState
 
 
 class Changes:
@@ -47,25 +61,46 @@ class Changes:
         """
         uuid = await self._reads.resolve(name)
         world = await self._tools.around.read_world(uuid, ask_guest=True)
-        return PlanReport(plan_change(world, target), world.domain)
+        resize = await read_resize_road(self._tools.servers, world, target)
+        return PlanReport(plan_change(world, target), world.domain, resize)
 
     async def begin(
-        self, name: str, target: Target, *, etag: str, request_id: str, caller: str, validate_only: bool
+        self,
+        name: str,
+        target: Target,
+        *,
+        etag: str,
+        request_id: str,
+        caller: str,
+        validate_only: bool,
+        records: bool = True,
     ) -> OperationRecord:
         """Begins a change and returns its operation, or refuses before anything is touched.
 
         A caller that goes away meanwhile ends neither the check nor the operation: the
         same request_id finds it.
 
+        :param records: keep what is asked as the domain's desired state; not where the
+            record itself is what asks.
         :raises HvsvcError: every blocker of the plan (the first, with `others`);
             AbortedError DOMAIN_BUSY or DEFINITION_CHANGED; AlreadyExistsError
             REQUEST_ID_REUSED.
         """
-        work = self._begin(name, target, etag, request_id, caller, validate_only=validate_only)
+        work = self._begin(
+            name, target, etag, request_id, caller, validate_only=validate_only, records=records
+        )
         return await asyncio.shield(asyncio.create_task(work, name=f"begin {target.method.value}"))
 
     async def _begin(
-        self, name: str, target: Target, etag: str, request_id: str, caller: str, *, validate_only: bool
+        self,
+        name: str,
+        target: Target,
+        etag: str,
+        request_id: str,
+        caller: str,
+        *,
+        validate_only: bool,
+        records: bool,
     ) -> OperationRecord:
         uuid = await self._reads.resolve(name)
         if request_id:
@@ -80,7 +115,7 @@ class Changes:
             if request_id and (earlier := await self._replay(uuid, target, request_id, caller)) is not None:
                 return earlier  # begun and ended while this call looked for it
             world = await self._tools.around.read_world(uuid, ask_guest=True)
-            plan = _checked_plan(world, target, etag)
+            plan = await self._checked_plan(world, target, etag)
             record = OperationRecord(
                 id=operation_id,
                 uuid=uuid,
@@ -93,7 +128,12 @@ class Changes:
             )
             if validate_only:
                 return self._validated(record, plan, world)
-            await self._operations.start(record, lambda running: self._run(running, plan, world))
+            asked = await self._record(record, plan, world) if records else None
+            try:
+                await self._operations.start(record, lambda running: self._run(running, plan, world, asked))
+            except HvsvcError:
+                await self._take_back(asked)
+                raise
             started = True
         finally:
             if not started:
@@ -116,9 +156,32 @@ class Changes:
             )
         return await self._operations.get(earlier.id)
 
-    async def _run(self, running: Running, plan: Plan, world: World) -> None:
+    async def _record(self, record: OperationRecord, plan: Plan, world: World) -> Asked | None:
+        """Keeps what is asked as the domain's desired state; None where that changes nothing."""
+        while True:
+            known = await self._tools.journal.read_desired(record.uuid)
+            wanted = record_target(
+                known,
+                plan.target,
+                world.domain,
+                world.server,
+                caller=record.caller,
+                now_s=record.create_time_s,
+            )
+            if wanted is None or wanted == known:
+                return None
+            if await self._tools.journal.replace_desired(record.uuid, known, wanted):
+                return Asked(known, wanted)
+
+    async def _take_back(self, asked: Asked | None) -> None:
+        """What failed before anything was changed is not wanted in the end; a newer record stays."""
+        if asked is not None:
+            with contextlib.suppress(HvsvcError):  # it then says what was asked, as the operation does
+                await self._tools.journal.replace_desired(asked.wanted.uuid, asked.wanted, asked.known)
+
+    async def _run(self, running: Running, plan: Plan, world: World, asked: Asked | None) -> None:
         try:
-            await Application(self._tools, running, plan, world).run()
+            await Application(self._tools, running, plan, world, lambda: self._take_back(asked)).run()
         finally:
             self._locks.release(running.record.uuid, running.record.id)
 
@@ -128,18 +191,20 @@ class Changes:
         )
         return replace(record, id="", result=result, end_time_s=self._tools.clock.now_s())
 
-
-def _checked_plan(world: World, target: Target, etag: str) -> Plan:
-    if etag and etag != world.domain.etag:
-        raise AbortedError(
-            Reason.DEFINITION_CHANGED,
-            f"the stored definition has etag {world.domain.etag}, not {etag}: it changed since it was read; nothing "
-            "was changed; read the domain again, then redo the request",
-            {"asked": etag, "found": world.domain.etag},
-        )
-    plan = plan_change(world, target)
-    if plan.blockers:
-        first = plan.blockers[0]
-        first.others = plan.blockers[1:]
-        raise first
-    return plan
+    async def _checked_plan(self, world: World, target: Target, etag: str) -> Plan:
+        if etag and etag != world.domain.etag:
+            raise AbortedError(
+                Reason.DEFINITION_CHANGED,
+                f"the stored definition has etag {world.domain.etag}, not {etag}: it changed since it was read; "
+                "nothing was changed; read the domain again, then redo the request",
+                {"asked": etag, "found": world.domain.etag},
+            )
+        if target.method is Method.REBOOT_DOMAIN:
+            plan = plan_reboot(world, target, await self._tools.journal.read_desired(world.domain.uuid))
+        else:
+            plan = plan_change(world, target)
+        if plan.blockers:
+            first = plan.blockers[0]
+            first.others = plan.blockers[1:]
+            raise first
+        return plan

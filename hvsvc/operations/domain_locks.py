@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from hvsvc.errors import AbortedError, Reason
 
+#: who holds a lock for the moment in which an allocation in Placement is brought to the truth
+ALLOCATION = "allocation"
+
 
 class DomainLocks:
     """Held by operation id, in this process: hvsvc is the one service of its host."""
@@ -17,6 +20,12 @@ class DomainLocks:
         :raises AbortedError: DOMAIN_BUSY, naming the operation that holds it.
         """
         holder = self._holders.setdefault(uuid, operation_id)
+        if ALLOCATION == holder != operation_id:
+            raise AbortedError(
+                Reason.DOMAIN_BUSY,
+                "the domain's allocation in Placement is being written this moment; nothing was changed; redo the "
+                "request",
+            )
         if holder != operation_id:
             raise AbortedError(
                 Reason.DOMAIN_BUSY,

@@ -10,7 +10,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
+from hvsvc.domain.allocation import AllocationFacts, ProviderRoom, Size
+from hvsvc.domain.desired import DesiredState
 from hvsvc.domain.facts import Balloon, DomainEvent, DomainFacts, GuestCpus, HostFacts, ServerFacts
+from hvsvc.domain.flavor import Flavor
+from hvsvc.domain.host_room import HostResources
 from hvsvc.domain.operation import OperationRecord
 
 
@@ -41,6 +45,10 @@ class Hypervisor(Protocol):
 
     async def read_host(self, facts: DomainFacts) -> HostFacts:
         """Reads what the host could give to this domain (case API-06)."""
+        ...
+
+    async def read_resources(self) -> HostResources:
+        """Reads what the host has, whoever uses it."""
         ...
 
     async def define(self, uuid: str, previous_etag: str, xml: str) -> None:
@@ -108,9 +116,44 @@ class Servers(Protocol):
         """Result of the reboot's instance action, such as "Success" or "Error"; None while it runs."""
         ...
 
+    async def list_flavors(self) -> Sequence[Flavor]:
+        """Lists the flavors that the credential sees: an admin's sees all, a member's those of its project."""
+        ...
+
+    async def may_use_flavor(self, flavor_id: str, project_id: str) -> bool:
+        """Whether the project has access to a flavor that is not public."""
+        ...
+
+
+class Placement(Protocol):
+    """Placement's API. Raises UnavailableError(PLACEMENT_UNAVAILABLE), NotPermittedError(PLACEMENT_NOT_PERMITTED),
+    FailedPreconditionError with ALLOCATION_MISSING or PLACEMENT_REFUSED, DeadlineError."""
+
+    async def read_allocation(self, server_id: str) -> AllocationFacts:
+        """Reads what the server has allocated on its compute provider."""
+        ...
+
+    async def read_room(self, resource_provider: str) -> ProviderRoom:
+        """Reads inventory and usage of the provider's VCPU and MEMORY_MB."""
+        ...
+
+    async def set_allocation(self, server_id: str, seen: AllocationFacts, wanted: Size) -> AllocationFacts:
+        """Sets VCPU and MEMORY_MB where they still are as `seen`; returns them as read back.
+
+        All else of the server's allocation stays as it is.
+
+        :raises AbortedError: ALLOCATION_CHANGED; nothing is written then.
+        :raises FailedPreconditionError: ALLOCATION_ABOVE_MAX_UNIT, ALLOCATION_NO_CAPACITY,
+            PLACEMENT_REFUSED; nothing is written then.
+        """
+        ...
+
 
 class Journal(Protocol):
-    """Keeps operations and previous definitions, durably. Raises UnavailableError(JOURNAL_UNAVAILABLE)."""
+    """Keeps operations, previous definitions and desired states, durably.
+
+    Raises UnavailableError(JOURNAL_UNAVAILABLE).
+    """
 
     async def begin(self, operation: OperationRecord) -> None:
         """Stores a new operation."""
@@ -144,6 +187,23 @@ class Journal(Protocol):
 
     async def delete(self, operation_id: str) -> bool:
         """Forgets an operation that has ended; False where there was none."""
+        ...
+
+    async def replace_desired(
+        self, uuid: str, known: DesiredState | None, wanted: DesiredState | None
+    ) -> bool:
+        """Stores `wanted` in place of `known`, the record as it was read; it is on disk then.
+
+        None stands for no record. False, and nothing is stored, where another one is there.
+        """
+        ...
+
+    async def read_desired(self, uuid: str) -> DesiredState | None:
+        """What this domain was asked for; None where nothing is recorded."""
+        ...
+
+    async def read_all_desired(self) -> Sequence[DesiredState]:
+        """What every domain was asked for, ordered by uuid."""
         ...
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from hvsvc.domain.facts import DomainFacts, DomainState
+from hvsvc.domain.host_room import HostRoom, sum_host
 from hvsvc.errors import InvalidArgumentError, NotFoundError, Reason
 from hvsvc.operations.surroundings import Surroundings
 
@@ -75,8 +76,9 @@ class DomainReads:
         return found[0][0]
 
     async def get(self, name: str, *, full: bool) -> DomainFacts:
-        """Reports one domain; `full` asks the guest agent too."""
-        return await self._around.read_domain(await self.resolve(name), ask_guest=full)
+        """Reports one domain; `full` asks the guest agent and Placement too."""
+        facts = await self._around.read_domain(await self.resolve(name), ask_guest=False)
+        return await self._around.in_full(facts) if full else facts
 
     async def list(
         self, *, states: frozenset[DomainState], nova_server: str, after_uuid: str, limit: int, full: bool
@@ -91,11 +93,18 @@ class DomainReads:
         ][:limit]
         if not full:
             return found
-        return await asyncio.gather(*(self._with_guest(facts) for facts in found))
+        return await asyncio.gather(*(self._in_full(facts) for facts in found))
 
-    async def _with_guest(self, facts: DomainFacts) -> DomainFacts:
+    async def _in_full(self, facts: DomainFacts) -> DomainFacts:
         async with self._agents:
-            return await self._around.with_guest(facts)
+            return await self._around.in_full(facts)
+
+    async def host(self) -> HostRoom:
+        """Sums what the running domains have, beside what the host could give."""
+        around = self._around
+        return sum_host(
+            await around.hypervisor.read_resources(), around.limits, await around.hypervisor.read_domains()
+        )
 
     async def watch(self, names: Sequence[str]) -> AsyncIterator[WatchItem]:
         """Yields every domain once, then each change; never ends by itself.

@@ -10,10 +10,11 @@ from hvsvc.domain.ceiling import format_ceiling, same_ceiling
 from hvsvc.domain.facts import DomainEvent, DomainFacts, LifecycleEvent
 from hvsvc.domain.memory import format_kib
 from hvsvc.domain.outcome import Note
+from hvsvc.domain.plan_live import boot_seen
 from hvsvc.domain.reboot_verdict import judge_reboot, was_regenerated
 from hvsvc.domain.steps import Step
 from hvsvc.errors import AbortedError, HvsvcError, Reason
-from hvsvc.operations.context import Context, Evidence, Tools
+from hvsvc.operations.context import Context, Deadline, Evidence, Tools
 from hvsvc.operations.reboot_plain import reboot_plain
 from hvsvc.operations.reboot_server import reboot_server
 from hvsvc.operations.wait_domain import wait_for_domain
@@ -31,7 +32,7 @@ async def reboot(tools: Tools, context: Context, step: Step) -> Evidence:
         START_FAILED.
     :raises HvsvcError: what Nova or libvirt answered.
     """
-    before = await tools.hypervisor.read_domain(context.uuid)
+    before = await _read_booted(tools, context.uuid)
     _require_purpose(context, before)
     context.domain = before
     async with _collected(tools, context.uuid) as seen:
@@ -58,6 +59,20 @@ async def reboot(tools: Tools, context: Context, step: Step) -> Evidence:
         f"new QEMU process (domain id {before.id} to {after.id}), live maximum vCPUs {live.maximum_vcpus}, "
         f"maximum memory {format_kib(live.memory_kib)}, topology {live.topology or 'none'}"
     )
+
+
+async def _read_booted(tools: Tools, uuid: str) -> DomainFacts:
+    """Reads the domain once its guest shows that it has booted, or the bound for that is over.
+
+    Firmware and a kernel that still loads ignore a shutdown; Nova would turn to a hard reboot
+    then, which loses the ceiling. A guest that can give no sign is rebooted after the bound.
+    """
+    deadline = Deadline(tools.clock, tools.timeouts.guest_ready_timeout_s)
+    while True:
+        domain = await tools.hypervisor.read_domain(uuid)
+        if boot_seen(domain) or not domain.running or deadline.over:
+            return domain
+        await deadline.pause(tools.timeouts.poll_interval_s)
 
 
 def _require_purpose(context: Context, before: DomainFacts) -> None:

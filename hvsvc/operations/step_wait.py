@@ -29,7 +29,7 @@ async def wait_for_guest(tools: Tools, context: Context, step: Step) -> Evidence
     while True:
         context.domain = await tools.hypervisor.read_domain(context.uuid)
         agent = agent or await _answers(tools, context.domain)
-        settled = not after_reboot or _balloon_settled(context.domain)
+        settled = not after_reboot or balloon_settled(context.domain)
         if (settled and (agent or _up_without_agent(context.domain))) or deadline.over:
             break
         await deadline.pause(timeouts.poll_interval_s)
@@ -65,7 +65,8 @@ def _no_balloon(domain: DomainFacts) -> bool:
     return domain.live is not None and not has_balloon(domain.live)
 
 
-def _balloon_settled(domain: DomainFacts) -> bool:
+def balloon_settled(domain: DomainFacts) -> bool:
+    """Whether the balloon is at the stored current memory, as it is some seconds after a start."""
     if domain.config is None or _no_balloon(domain):
         return True
     # libvirt's own figure, which dominfo shows, follows the balloon by up to a second

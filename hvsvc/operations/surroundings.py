@@ -5,36 +5,50 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, replace
 
+from hvsvc.domain.allocation import PlacementPolicy, ProviderRoom
 from hvsvc.domain.facts import DomainFacts, ServerFacts
 from hvsvc.domain.limits import HostLimits
 from hvsvc.domain.world import World
 from hvsvc.errors import FailedPreconditionError, GuestAgentError, HvsvcError, Reason
-from hvsvc.operations.ports import Guest, Hypervisor, Servers
+from hvsvc.operations.ports import Guest, Hypervisor, Placement, Servers
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Reads through the adapters; `servers` is None on a host without a Nova credential."""
+    """Reads through the adapters; `servers` is None on a host without a Nova credential.
+
+    `placement` is None there too, and under policy OFF.
+    """
 
     hypervisor: Hypervisor
     guest: Guest
     servers: Servers | None
     limits: HostLimits
+    placement: Placement | None = None
+    policy: PlacementPolicy = PlacementPolicy.OFF
 
     async def read_world(self, uuid: str, *, ask_guest: bool) -> World:
-        """Reads the domain, its host and its Nova server.
+        """Reads the domain, its host, its allocation and its Nova server.
 
-        :raises HvsvcError: where libvirt cannot tell; the guest's and Nova's silence
-            is part of the answer.
+        :raises HvsvcError: where libvirt cannot tell; the silence of the guest, of Nova
+            and of Placement is part of the answer.
         """
         domain = await self.hypervisor.read_domain(uuid)
         # None of them waits for another: a silent agent takes its time while Nova answers.
-        seen, host, (server, error) = await asyncio.gather(
+        seen, host, (allocated, room, server, error) = await asyncio.gather(
             self.with_guest(domain) if ask_guest else _as_it_is(domain),
             self.hypervisor.read_host(domain),
-            self._read_server(domain),
+            self._read_cloud(domain),
         )
-        return World(seen, host, self.limits, server, error)
+        return World(_with_both(seen, allocated), host, self.limits, server, error, self.policy, room)
+
+    async def _read_cloud(
+        self, domain: DomainFacts
+    ) -> tuple[DomainFacts, ProviderRoom | None, ServerFacts | None, HvsvcError | None]:
+        """Nova after the allocation: a task that Nova began in between then shows, and the allocation is let alone."""
+        domain = await self.with_allocation(domain)
+        room, server = await asyncio.gather(self._read_room(domain), self._read_server(domain))
+        return domain, room, *server
 
     async def read_domain(self, uuid: str, *, ask_guest: bool) -> DomainFacts:
         """Reads the domain, and the guest's CPUs where asked; a silent guest is noted in the facts."""
@@ -62,8 +76,35 @@ class Surroundings:
         except GuestAgentError as err:
             return replace(domain, guest_error=err)
 
+    async def in_full(self, domain: DomainFacts) -> DomainFacts:
+        """Adds what the guest agent and Placement say to facts already read; neither waits for the other."""
+        return _with_both(*await asyncio.gather(self.with_guest(domain), self.with_allocation(domain)))
+
+    async def with_allocation(self, domain: DomainFacts) -> DomainFacts:
+        """Adds what Placement has allocated to a server; a Placement that cannot tell is noted in the facts."""
+        if domain.nova is None or self.placement is None:
+            return domain
+        try:
+            return replace(domain, allocation=await self.placement.read_allocation(domain.uuid))
+        except HvsvcError as err:
+            return replace(domain, allocation_error=err)
+
+    async def _read_room(self, domain: DomainFacts) -> ProviderRoom | None:
+        if domain.allocation is None or self.placement is None or self.policy is not PlacementPolicy.ENFORCE:
+            return None
+        try:
+            return await self.placement.read_room(domain.allocation.resource_provider)
+        except HvsvcError:
+            return None  # Placement itself then decides when the allocation is written
+
     async def _read_server(self, domain: DomainFacts) -> tuple[ServerFacts | None, HvsvcError | None]:
-        if domain.nova is None:
+        return await self.read_server(domain.uuid, is_server=domain.nova is not None)
+
+    async def read_server(
+        self, uuid: str, *, is_server: bool
+    ) -> tuple[ServerFacts | None, HvsvcError | None]:
+        """Asks Nova for the server of a domain, on this host or not; its silence is the second value."""
+        if not is_server:
             return None, None
         if self.servers is None:
             return None, FailedPreconditionError(
@@ -71,9 +112,13 @@ class Surroundings:
                 "the domain is Nova's, and this host has no Nova credential; set [nova] cloud in hvsvc's configuration",
             )
         try:
-            return await self.servers.read_server(domain.uuid), None
+            return await self.servers.read_server(uuid), None
         except HvsvcError as err:
             return None, err
+
+
+def _with_both(seen: DomainFacts, allocated: DomainFacts) -> DomainFacts:
+    return replace(seen, allocation=allocated.allocation, allocation_error=allocated.allocation_error)
 
 
 async def _as_it_is(domain: DomainFacts) -> DomainFacts:

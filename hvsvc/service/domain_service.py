@@ -12,12 +12,15 @@ import grpc
 
 from hvsvc.domain.facts import DomainState
 from hvsvc.errors import InvalidArgumentError, Reason
+from hvsvc.operations.drifts import DriftReport, Drifts
 from hvsvc.operations.reads import DomainReads
 from hvsvc.service import pages
 from hvsvc.service.conversion import fields
 from hvsvc.service.conversion.domains import STATES, to_domain, to_watch
+from hvsvc.service.conversion.drifts import to_drift
+from hvsvc.service.conversion.hosts import to_host
 from hvsvc.service.pages import PageLimits
-from hvsvc.v1 import domain_pb2, domain_pb2_grpc
+from hvsvc.v1 import desired_pb2, domain_pb2, domain_pb2_grpc
 
 _STATES: Final[dict[int, DomainState]] = {number: state for state, number in STATES.items()}
 _FULL_BY_DEFAULT: Final[dict[int, bool]] = {
@@ -32,8 +35,9 @@ _MAX_WATCHED: Final = 500
 class DomainServicer(domain_pb2_grpc.DomainServiceServicer):
     """Thin: checks the request, asks `DomainReads`, converts."""
 
-    def __init__(self, reads: DomainReads, page_limits: PageLimits) -> None:
+    def __init__(self, reads: DomainReads, drifts: Drifts, page_limits: PageLimits) -> None:
         self._reads = reads
+        self._drifts = drifts
         self._page_limits = page_limits
 
     async def ListDomains(
@@ -53,10 +57,11 @@ class DomainServicer(domain_pb2_grpc.DomainServiceServicer):
         found = await self._reads.list(
             states=states, nova_server=server, after_uuid=after, limit=size + 1, full=full
         )
-        now_s = time.time()
         page = found[:size]
+        drifts = await self._drifts.of_many(page)
+        now_s = time.time()
         return domain_pb2.ListDomainsResponse(
-            domains=[to_domain(facts, now_s) for facts in page],
+            domains=[to_domain(facts, now_s, _drift(drifts.get(facts.uuid))) for facts in page],
             next_page_token=pages.domain_token(filters, page[-1].uuid) if len(found) > size else "",
         )
 
@@ -69,7 +74,15 @@ class DomainServicer(domain_pb2_grpc.DomainServiceServicer):
         name = fields.domain_name(request.name)
         full = fields.choice(_FULL_BY_DEFAULT, domain_pb2.DomainView, request.view, "view")
         facts = await self._reads.get(name, full=full)
-        return to_domain(facts, time.time())
+        return to_domain(facts, time.time(), _drift(await self._drifts.of(facts)))
+
+    async def GetHost(
+        self,
+        request: domain_pb2.GetHostRequest,
+        context: grpc.aio.ServicerContext[Any, Any],
+    ) -> domain_pb2.Host:
+        """The host, and the sum of its running domains."""
+        return to_host(await self._reads.host(), time.time())
 
     async def WatchDomains(
         self,
@@ -86,4 +99,9 @@ class DomainServicer(domain_pb2_grpc.DomainServiceServicer):
             )
         names = list(dict.fromkeys(fields.domain_name(name, "names") for name in request.names))
         async for item in self._reads.watch(names):
-            yield to_watch(item, time.time())
+            drift = None if item.facts is None else await self._drifts.of(item.facts)
+            yield to_watch(item, time.time(), _drift(drift))
+
+
+def _drift(report: DriftReport | None) -> desired_pb2.Drift | None:
+    return None if report is None else to_drift(report)

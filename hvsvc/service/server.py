@@ -11,10 +11,12 @@ from grpc_health.v1 import health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from hvsvc.operations.changes import Changes
+from hvsvc.operations.drifts import Drifts
 from hvsvc.operations.reads import DomainReads
 from hvsvc.operations.running import Operations
 from hvsvc.service import health
 from hvsvc.service.domain_service import DomainServicer
+from hvsvc.service.drift_service import DriftServicer
 from hvsvc.service.health import HealthServicer
 from hvsvc.service.interceptor import CallInterceptor
 from hvsvc.service.operation_service import LongRunningServicer, OperationServicer
@@ -23,6 +25,8 @@ from hvsvc.service.scaling_service import ScalingServicer
 from hvsvc.v1 import (
     domain_pb2,
     domain_pb2_grpc,
+    drift_pb2,
+    drift_pb2_grpc,
     operation_pb2,
     operation_pb2_grpc,
     scaling_pb2,
@@ -30,6 +34,7 @@ from hvsvc.v1 import (
 )
 
 DOMAIN_SERVICE: Final = domain_pb2.DESCRIPTOR.services_by_name["DomainService"].full_name
+DRIFT_SERVICE: Final = drift_pb2.DESCRIPTOR.services_by_name["DriftService"].full_name
 SCALING_SERVICE: Final = scaling_pb2.DESCRIPTOR.services_by_name["ScalingService"].full_name
 OPERATION_SERVICE: Final = operation_pb2.DESCRIPTOR.services_by_name["OperationService"].full_name
 LONG_RUNNING_SERVICE: Final[str] = operations_pb2.DESCRIPTOR.services_by_name["Operations"].full_name
@@ -71,12 +76,13 @@ class UseCases:
     reads: DomainReads
     changes: Changes
     operations: Operations
+    drifts: Drifts
 
 
 def build_health() -> HealthServicer:
     """Health of every service: operations answer from the journal, without libvirt."""
     return HealthServicer(
-        on_libvirt=frozenset({DOMAIN_SERVICE, SCALING_SERVICE}),
+        on_libvirt=frozenset({DOMAIN_SERVICE, DRIFT_SERVICE, SCALING_SERVICE}),
         always=frozenset({OPERATION_SERVICE, LONG_RUNNING_SERVICE}),
     )
 
@@ -101,13 +107,23 @@ def build_server(
     server = grpc.aio.server(
         interceptors=[interceptor], options=_OPTIONS, maximum_concurrent_rpcs=limits.calls
     )
-    domain_pb2_grpc.add_DomainServiceServicer_to_server(DomainServicer(use_cases.reads, limits.pages), server)
+    domain_pb2_grpc.add_DomainServiceServicer_to_server(
+        DomainServicer(use_cases.reads, use_cases.drifts, limits.pages), server
+    )
+    drift_pb2_grpc.add_DriftServiceServicer_to_server(DriftServicer(use_cases.drifts), server)
     scaling_pb2_grpc.add_ScalingServiceServicer_to_server(ScalingServicer(use_cases.changes), server)
     operation_pb2_grpc.add_OperationServiceServicer_to_server(OperationServicer(use_cases.operations), server)
     operations_pb2_grpc.add_OperationsServicer_to_server(  # type: ignore[no-untyped-call]
         LongRunningServicer(use_cases.operations, use_cases.reads, limits.pages), server
     )
     health_pb2_grpc.add_HealthServicer_to_server(health_servicer, server)
-    names = (DOMAIN_SERVICE, SCALING_SERVICE, OPERATION_SERVICE, LONG_RUNNING_SERVICE, health.SERVICE)
+    names = (
+        DOMAIN_SERVICE,
+        DRIFT_SERVICE,
+        SCALING_SERVICE,
+        OPERATION_SERVICE,
+        LONG_RUNNING_SERVICE,
+        health.SERVICE,
+    )
     reflection.enable_server_reflection((*names, reflection.SERVICE_NAME), server)
     return server

@@ -24,51 +24,58 @@ _sym_db = _symbol_database.Default()
 
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from hvsvc.v1 import desired_pb2 as hvsvc_dot_v1_dot_desired__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15hvsvc/v1/domain.proto\x12\x08hvsvc.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\xe7\x06\n\x06\x44omain\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04uuid\x18\x02 \x01(\t\x12\x14\n\x0clibvirt_name\x18\x03 \x01(\t\x12\x0f\n\x02id\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12$\n\x05state\x18\x05 \x01(\x0e\x32\x15.hvsvc.v1.DomainState\x12\x0f\n\x07os_type\x18\x06 \x01(\t\x12+\n\x08\x63pu_time\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\npersistent\x18\x08 \x01(\x08\x12\x11\n\tautostart\x18\t \x01(\x08\x12\x14\n\x0cmanaged_save\x18\n \x01(\x08\x12\x16\n\x0esecurity_model\x18\x0b \x01(\t\x12\x14\n\x0csecurity_doi\x18\x0c \x01(\t\x12\x1b\n\x0esecurity_label\x18\r \x01(\tH\x01\x88\x01\x01\x12\x1f\n\x12security_enforcing\x18\x0e \x01(\x08H\x02\x88\x01\x01\x12\x10\n\x08messages\x18\x0f \x03(\t\x12\x1b\n\x0e\x61utostart_once\x18\x10 \x01(\x08H\x03\x88\x01\x01\x12\x1e\n\x05vcpus\x18\x14 \x01(\x0b\x32\x0f.hvsvc.v1.Vcpus\x12 \n\x06memory\x18\x15 \x01(\x0b\x32\x10.hvsvc.v1.Memory\x12*\n\x08topology\x18\x16 \x01(\x0b\x32\x18.hvsvc.v1.DomainTopology\x12\"\n\x04nova\x18\x17 \x01(\x0b\x32\x14.hvsvc.v1.NovaServer\x12\x16\n\x0epending_reboot\x18\x1e \x01(\x08\x12\x1e\n\x16pending_reboot_reasons\x18\x1f \x03(\t\x12\'\n\nconditions\x18  \x03(\x0b\x32\x13.hvsvc.v1.Condition\x12\x0c\n\x04\x65tag\x18! \x01(\t\x12\x11\n\tvirt_type\x18( \x01(\t\x12\x0c\n\x04\x61rch\x18) \x01(\t\x12\x0f\n\x07machine\x18* \x01(\t\x12&\n\tplacement\x18+ \x01(\x0b\x32\x13.hvsvc.v1.Placement\x12\x10\n\x08\x65mulator\x18, \x01(\t\x12-\n\tread_time\x18\x32 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x05\n\x03_idB\x11\n\x0f_security_labelB\x15\n\x13_security_enforcingB\x11\n\x0f_autostart_once\"\x99\x02\n\x05Vcpus\x12\x1b\n\x0emaximum_config\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x19\n\x0cmaximum_live\x18\x02 \x01(\rH\x01\x88\x01\x01\x12\x1b\n\x0e\x63urrent_config\x18\x03 \x01(\rH\x02\x88\x01\x01\x12\x19\n\x0c\x63urrent_live\x18\x04 \x01(\rH\x03\x88\x01\x01\x12\x1a\n\rguest_present\x18\x05 \x01(\rH\x04\x88\x01\x01\x12\x19\n\x0cguest_online\x18\x06 \x01(\rH\x05\x88\x01\x01\x42\x11\n\x0f_maximum_configB\x0f\n\r_maximum_liveB\x11\n\x0f_current_configB\x0f\n\r_current_liveB\x10\n\x0e_guest_presentB\x0f\n\r_guest_online\"\x84\x03\n\x06Memory\x12\x1f\n\x12maximum_config_kib\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x1d\n\x10maximum_live_kib\x18\x02 \x01(\x04H\x01\x88\x01\x01\x12\x1f\n\x12\x63urrent_config_kib\x18\x03 \x01(\x04H\x02\x88\x01\x01\x12\x1d\n\x10\x63urrent_live_kib\x18\x04 \x01(\x04H\x03\x88\x01\x01\x12\x1f\n\x12\x62\x61lloon_actual_kib\x18\x05 \x01(\x04H\x04\x88\x01\x01\x12\x1c\n\x0fguest_total_kib\x18\x06 \x01(\x04H\x05\x88\x01\x01\x12 \n\x13guest_available_kib\x18\x07 \x01(\x04H\x06\x88\x01\x01\x42\x15\n\x13_maximum_config_kibB\x13\n\x11_maximum_live_kibB\x15\n\x13_current_config_kibB\x13\n\x11_current_live_kibB\x15\n\x13_balloon_actual_kibB\x12\n\x10_guest_total_kibB\x16\n\x14_guest_available_kib\"[\n\x08Topology\x12\x0f\n\x07sockets\x18\x01 \x01(\r\x12\x0c\n\x04\x64ies\x18\x02 \x01(\r\x12\x10\n\x08\x63lusters\x18\x03 \x01(\r\x12\r\n\x05\x63ores\x18\x04 \x01(\r\x12\x0f\n\x07threads\x18\x05 \x01(\r\"V\n\x0e\x44omainTopology\x12\"\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\x12.hvsvc.v1.Topology\x12 \n\x04live\x18\x02 \x01(\x0b\x32\x12.hvsvc.v1.Topology\"\xc4\x01\n\nNovaServer\x12\x11\n\tserver_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x66lavor\x18\x03 \x01(\t\x12\x19\n\x0c\x66lavor_vcpus\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x1e\n\x11\x66lavor_memory_mib\x18\x05 \x01(\x04H\x01\x88\x01\x01\x12\x0f\n\x07project\x18\x06 \x01(\t\x12\x12\n\nproject_id\x18\x07 \x01(\tB\x0f\n\r_flavor_vcpusB\x14\n\x12_flavor_memory_mib\",\n\tCondition\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\"\xf1\x01\n\tPlacement\x12&\n\nnuma_cells\x18\x01 \x03(\x0b\x32\x12.hvsvc.v1.NumaCell\x12$\n\tvcpu_pins\x18\x02 \x03(\x0b\x32\x11.hvsvc.v1.VcpuPin\x12\x0e\n\x06\x63puset\x18\x03 \x01(\t\x12\x11\n\thugepages\x18\x04 \x01(\x08\x12\x16\n\x0ememory_devices\x18\x05 \x03(\t\x12\x14\n\x0cmemory_locks\x18\x06 \x03(\t\x12\x15\n\rballoon_model\x18\x07 \x01(\t\x12\x1b\n\x0emax_memory_kib\x18\x08 \x01(\x04H\x00\x88\x01\x01\x42\x11\n\x0f_max_memory_kib\"8\n\x08NumaCell\x12\n\n\x02id\x18\x01 \x01(\r\x12\x0c\n\x04\x63pus\x18\x02 \x01(\t\x12\x12\n\nmemory_kib\x18\x03 \x01(\x04\"\'\n\x07VcpuPin\x12\x0c\n\x04vcpu\x18\x01 \x01(\r\x12\x0e\n\x06\x63puset\x18\x02 \x01(\t\"\x9b\x01\n\x12ListDomainsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12%\n\x06states\x18\x03 \x03(\x0e\x32\x15.hvsvc.v1.DomainState\x12\x13\n\x0bnova_server\x18\x04 \x01(\t\x12\"\n\x04view\x18\x05 \x01(\x0e\x32\x14.hvsvc.v1.DomainView\"Q\n\x13ListDomainsResponse\x12!\n\x07\x64omains\x18\x01 \x03(\x0b\x32\x10.hvsvc.v1.Domain\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"D\n\x10GetDomainRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\"\n\x04view\x18\x02 \x01(\x0e\x32\x14.hvsvc.v1.DomainView\"$\n\x13WatchDomainsRequest\x12\r\n\x05names\x18\x01 \x03(\t\"\xe6\x01\n\x14WatchDomainsResponse\x12\x31\n\x04type\x18\x01 \x01(\x0e\x32#.hvsvc.v1.WatchDomainsResponse.Type\x12 \n\x06\x64omain\x18\x02 \x01(\x0b\x32\x10.hvsvc.v1.Domain\x12\r\n\x05\x65vent\x18\x03 \x01(\t\"j\n\x04Type\x12\x14\n\x10TYPE_UNSPECIFIED\x10\x00\x12\x11\n\rTYPE_SNAPSHOT\x10\x01\x12\x15\n\x11TYPE_SNAPSHOT_END\x10\x02\x12\x10\n\x0cTYPE_CHANGED\x10\x03\x12\x10\n\x0cTYPE_REMOVED\x10\x04*\x81\x02\n\x0b\x44omainState\x12\x1c\n\x18\x44OMAIN_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x44OMAIN_STATE_NO_STATE\x10\x01\x12\x18\n\x14\x44OMAIN_STATE_RUNNING\x10\x02\x12\x15\n\x11\x44OMAIN_STATE_IDLE\x10\x03\x12\x17\n\x13\x44OMAIN_STATE_PAUSED\x10\x04\x12\x1c\n\x18\x44OMAIN_STATE_IN_SHUTDOWN\x10\x05\x12\x19\n\x15\x44OMAIN_STATE_SHUT_OFF\x10\x06\x12\x18\n\x14\x44OMAIN_STATE_CRASHED\x10\x07\x12\x1c\n\x18\x44OMAIN_STATE_PMSUSPENDED\x10\x08*V\n\nDomainView\x12\x1b\n\x17\x44OMAIN_VIEW_UNSPECIFIED\x10\x00\x12\x15\n\x11\x44OMAIN_VIEW_BASIC\x10\x01\x12\x14\n\x10\x44OMAIN_VIEW_FULL\x10\x02\x32\xe7\x01\n\rDomainService\x12J\n\x0bListDomains\x12\x1c.hvsvc.v1.ListDomainsRequest\x1a\x1d.hvsvc.v1.ListDomainsResponse\x12\x39\n\tGetDomain\x12\x1a.hvsvc.v1.GetDomainRequest\x1a\x10.hvsvc.v1.Domain\x12O\n\x0cWatchDomains\x12\x1d.hvsvc.v1.WatchDomainsRequest\x1a\x1e.hvsvc.v1.WatchDomainsResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x15hvsvc/v1/domain.proto\x12\x08hvsvc.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x16hvsvc/v1/desired.proto\"\xb1\x07\n\x06\x44omain\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04uuid\x18\x02 \x01(\t\x12\x14\n\x0clibvirt_name\x18\x03 \x01(\t\x12\x0f\n\x02id\x18\x04 \x01(\x05H\x00\x88\x01\x01\x12$\n\x05state\x18\x05 \x01(\x0e\x32\x15.hvsvc.v1.DomainState\x12\x0f\n\x07os_type\x18\x06 \x01(\t\x12+\n\x08\x63pu_time\x18\x07 \x01(\x0b\x32\x19.google.protobuf.Duration\x12\x12\n\npersistent\x18\x08 \x01(\x08\x12\x11\n\tautostart\x18\t \x01(\x08\x12\x14\n\x0cmanaged_save\x18\n \x01(\x08\x12\x16\n\x0esecurity_model\x18\x0b \x01(\t\x12\x14\n\x0csecurity_doi\x18\x0c \x01(\t\x12\x1b\n\x0esecurity_label\x18\r \x01(\tH\x01\x88\x01\x01\x12\x1f\n\x12security_enforcing\x18\x0e \x01(\x08H\x02\x88\x01\x01\x12\x10\n\x08messages\x18\x0f \x03(\t\x12\x1b\n\x0e\x61utostart_once\x18\x10 \x01(\x08H\x03\x88\x01\x01\x12\x1e\n\x05vcpus\x18\x14 \x01(\x0b\x32\x0f.hvsvc.v1.Vcpus\x12 \n\x06memory\x18\x15 \x01(\x0b\x32\x10.hvsvc.v1.Memory\x12*\n\x08topology\x18\x16 \x01(\x0b\x32\x18.hvsvc.v1.DomainTopology\x12\"\n\x04nova\x18\x17 \x01(\x0b\x32\x14.hvsvc.v1.NovaServer\x12\x16\n\x0epending_reboot\x18\x1e \x01(\x08\x12\x1e\n\x16pending_reboot_reasons\x18\x1f \x03(\t\x12\'\n\nconditions\x18  \x03(\x0b\x32\x13.hvsvc.v1.Condition\x12\x0c\n\x04\x65tag\x18! \x01(\t\x12\x1e\n\x05\x64rift\x18\" \x01(\x0b\x32\x0f.hvsvc.v1.Drift\x12(\n\nallocation\x18# \x01(\x0b\x32\x14.hvsvc.v1.Allocation\x12\x11\n\tvirt_type\x18( \x01(\t\x12\x0c\n\x04\x61rch\x18) \x01(\t\x12\x0f\n\x07machine\x18* \x01(\t\x12&\n\tplacement\x18+ \x01(\x0b\x32\x13.hvsvc.v1.Placement\x12\x10\n\x08\x65mulator\x18, \x01(\t\x12-\n\tread_time\x18\x32 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x05\n\x03_idB\x11\n\x0f_security_labelB\x15\n\x13_security_enforcingB\x11\n\x0f_autostart_once\"\x99\x02\n\x05Vcpus\x12\x1b\n\x0emaximum_config\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x19\n\x0cmaximum_live\x18\x02 \x01(\rH\x01\x88\x01\x01\x12\x1b\n\x0e\x63urrent_config\x18\x03 \x01(\rH\x02\x88\x01\x01\x12\x19\n\x0c\x63urrent_live\x18\x04 \x01(\rH\x03\x88\x01\x01\x12\x1a\n\rguest_present\x18\x05 \x01(\rH\x04\x88\x01\x01\x12\x19\n\x0cguest_online\x18\x06 \x01(\rH\x05\x88\x01\x01\x42\x11\n\x0f_maximum_configB\x0f\n\r_maximum_liveB\x11\n\x0f_current_configB\x0f\n\r_current_liveB\x10\n\x0e_guest_presentB\x0f\n\r_guest_online\"\x84\x03\n\x06Memory\x12\x1f\n\x12maximum_config_kib\x18\x01 \x01(\x04H\x00\x88\x01\x01\x12\x1d\n\x10maximum_live_kib\x18\x02 \x01(\x04H\x01\x88\x01\x01\x12\x1f\n\x12\x63urrent_config_kib\x18\x03 \x01(\x04H\x02\x88\x01\x01\x12\x1d\n\x10\x63urrent_live_kib\x18\x04 \x01(\x04H\x03\x88\x01\x01\x12\x1f\n\x12\x62\x61lloon_actual_kib\x18\x05 \x01(\x04H\x04\x88\x01\x01\x12\x1c\n\x0fguest_total_kib\x18\x06 \x01(\x04H\x05\x88\x01\x01\x12 \n\x13guest_available_kib\x18\x07 \x01(\x04H\x06\x88\x01\x01\x42\x15\n\x13_maximum_config_kibB\x13\n\x11_maximum_live_kibB\x15\n\x13_current_config_kibB\x13\n\x11_current_live_kibB\x15\n\x13_balloon_actual_kibB\x12\n\x10_guest_total_kibB\x16\n\x14_guest_available_kib\"[\n\x08Topology\x12\x0f\n\x07sockets\x18\x01 \x01(\r\x12\x0c\n\x04\x64ies\x18\x02 \x01(\r\x12\x10\n\x08\x63lusters\x18\x03 \x01(\r\x12\r\n\x05\x63ores\x18\x04 \x01(\r\x12\x0f\n\x07threads\x18\x05 \x01(\r\"V\n\x0e\x44omainTopology\x12\"\n\x06\x63onfig\x18\x01 \x01(\x0b\x32\x12.hvsvc.v1.Topology\x12 \n\x04live\x18\x02 \x01(\x0b\x32\x12.hvsvc.v1.Topology\"\xc4\x01\n\nNovaServer\x12\x11\n\tserver_id\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x66lavor\x18\x03 \x01(\t\x12\x19\n\x0c\x66lavor_vcpus\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x1e\n\x11\x66lavor_memory_mib\x18\x05 \x01(\x04H\x01\x88\x01\x01\x12\x0f\n\x07project\x18\x06 \x01(\t\x12\x12\n\nproject_id\x18\x07 \x01(\tB\x0f\n\r_flavor_vcpusB\x14\n\x12_flavor_memory_mib\"m\n\nAllocation\x12\x12\n\x05vcpus\x18\x01 \x01(\rH\x00\x88\x01\x01\x12\x17\n\nmemory_mib\x18\x02 \x01(\x04H\x01\x88\x01\x01\x12\x19\n\x11resource_provider\x18\x03 \x01(\tB\x08\n\x06_vcpusB\r\n\x0b_memory_mib\",\n\tCondition\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\x0f\n\x07message\x18\x02 \x01(\t\"\xf1\x01\n\tPlacement\x12&\n\nnuma_cells\x18\x01 \x03(\x0b\x32\x12.hvsvc.v1.NumaCell\x12$\n\tvcpu_pins\x18\x02 \x03(\x0b\x32\x11.hvsvc.v1.VcpuPin\x12\x0e\n\x06\x63puset\x18\x03 \x01(\t\x12\x11\n\thugepages\x18\x04 \x01(\x08\x12\x16\n\x0ememory_devices\x18\x05 \x03(\t\x12\x14\n\x0cmemory_locks\x18\x06 \x03(\t\x12\x15\n\rballoon_model\x18\x07 \x01(\t\x12\x1b\n\x0emax_memory_kib\x18\x08 \x01(\x04H\x00\x88\x01\x01\x42\x11\n\x0f_max_memory_kib\"8\n\x08NumaCell\x12\n\n\x02id\x18\x01 \x01(\r\x12\x0c\n\x04\x63pus\x18\x02 \x01(\t\x12\x12\n\nmemory_kib\x18\x03 \x01(\x04\"\'\n\x07VcpuPin\x12\x0c\n\x04vcpu\x18\x01 \x01(\r\x12\x0e\n\x06\x63puset\x18\x02 \x01(\t\"\x9b\x01\n\x12ListDomainsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12%\n\x06states\x18\x03 \x03(\x0e\x32\x15.hvsvc.v1.DomainState\x12\x13\n\x0bnova_server\x18\x04 \x01(\t\x12\"\n\x04view\x18\x05 \x01(\x0e\x32\x14.hvsvc.v1.DomainView\"Q\n\x13ListDomainsResponse\x12!\n\x07\x64omains\x18\x01 \x03(\x0b\x32\x10.hvsvc.v1.Domain\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x10\n\x0eGetHostRequest\"\xb8\x02\n\x04Host\x12\r\n\x05pcpus\x18\x01 \x01(\r\x12\x12\n\nmemory_kib\x18\x02 \x01(\x04\x12\x15\n\rvcpu_capacity\x18\x03 \x01(\x04\x12\x1b\n\x13memory_capacity_kib\x18\x04 \x01(\x04\x12\x17\n\x0frunning_domains\x18\x05 \x01(\r\x12\x15\n\rcurrent_vcpus\x18\x06 \x01(\x04\x12\x15\n\rmaximum_vcpus\x18\x07 \x01(\x04\x12\x1a\n\x12\x63urrent_memory_kib\x18\x08 \x01(\x04\x12\x1a\n\x12maximum_memory_kib\x18\t \x01(\x04\x12\x12\n\nvcpus_left\x18\n \x01(\x04\x12\x17\n\x0fmemory_left_kib\x18\x0b \x01(\x04\x12-\n\tread_time\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"D\n\x10GetDomainRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\"\n\x04view\x18\x02 \x01(\x0e\x32\x14.hvsvc.v1.DomainView\"$\n\x13WatchDomainsRequest\x12\r\n\x05names\x18\x01 \x03(\t\"\xe6\x01\n\x14WatchDomainsResponse\x12\x31\n\x04type\x18\x01 \x01(\x0e\x32#.hvsvc.v1.WatchDomainsResponse.Type\x12 \n\x06\x64omain\x18\x02 \x01(\x0b\x32\x10.hvsvc.v1.Domain\x12\r\n\x05\x65vent\x18\x03 \x01(\t\"j\n\x04Type\x12\x14\n\x10TYPE_UNSPECIFIED\x10\x00\x12\x11\n\rTYPE_SNAPSHOT\x10\x01\x12\x15\n\x11TYPE_SNAPSHOT_END\x10\x02\x12\x10\n\x0cTYPE_CHANGED\x10\x03\x12\x10\n\x0cTYPE_REMOVED\x10\x04*\x81\x02\n\x0b\x44omainState\x12\x1c\n\x18\x44OMAIN_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15\x44OMAIN_STATE_NO_STATE\x10\x01\x12\x18\n\x14\x44OMAIN_STATE_RUNNING\x10\x02\x12\x15\n\x11\x44OMAIN_STATE_IDLE\x10\x03\x12\x17\n\x13\x44OMAIN_STATE_PAUSED\x10\x04\x12\x1c\n\x18\x44OMAIN_STATE_IN_SHUTDOWN\x10\x05\x12\x19\n\x15\x44OMAIN_STATE_SHUT_OFF\x10\x06\x12\x18\n\x14\x44OMAIN_STATE_CRASHED\x10\x07\x12\x1c\n\x18\x44OMAIN_STATE_PMSUSPENDED\x10\x08*V\n\nDomainView\x12\x1b\n\x17\x44OMAIN_VIEW_UNSPECIFIED\x10\x00\x12\x15\n\x11\x44OMAIN_VIEW_BASIC\x10\x01\x12\x14\n\x10\x44OMAIN_VIEW_FULL\x10\x02\x32\x9c\x02\n\rDomainService\x12J\n\x0bListDomains\x12\x1c.hvsvc.v1.ListDomainsRequest\x1a\x1d.hvsvc.v1.ListDomainsResponse\x12\x39\n\tGetDomain\x12\x1a.hvsvc.v1.GetDomainRequest\x1a\x10.hvsvc.v1.Domain\x12O\n\x0cWatchDomains\x12\x1d.hvsvc.v1.WatchDomainsRequest\x1a\x1e.hvsvc.v1.WatchDomainsResponse0\x01\x12\x33\n\x07GetHost\x12\x18.hvsvc.v1.GetHostRequest\x1a\x0e.hvsvc.v1.Hostb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'hvsvc.v1.domain_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_DOMAINSTATE']._serialized_start=3001
-  _globals['_DOMAINSTATE']._serialized_end=3258
-  _globals['_DOMAINVIEW']._serialized_start=3260
-  _globals['_DOMAINVIEW']._serialized_end=3346
-  _globals['_DOMAIN']._serialized_start=101
-  _globals['_DOMAIN']._serialized_end=972
-  _globals['_VCPUS']._serialized_start=975
-  _globals['_VCPUS']._serialized_end=1256
-  _globals['_MEMORY']._serialized_start=1259
-  _globals['_MEMORY']._serialized_end=1647
-  _globals['_TOPOLOGY']._serialized_start=1649
-  _globals['_TOPOLOGY']._serialized_end=1740
-  _globals['_DOMAINTOPOLOGY']._serialized_start=1742
-  _globals['_DOMAINTOPOLOGY']._serialized_end=1828
-  _globals['_NOVASERVER']._serialized_start=1831
-  _globals['_NOVASERVER']._serialized_end=2027
-  _globals['_CONDITION']._serialized_start=2029
-  _globals['_CONDITION']._serialized_end=2073
-  _globals['_PLACEMENT']._serialized_start=2076
-  _globals['_PLACEMENT']._serialized_end=2317
-  _globals['_NUMACELL']._serialized_start=2319
-  _globals['_NUMACELL']._serialized_end=2375
-  _globals['_VCPUPIN']._serialized_start=2377
-  _globals['_VCPUPIN']._serialized_end=2416
-  _globals['_LISTDOMAINSREQUEST']._serialized_start=2419
-  _globals['_LISTDOMAINSREQUEST']._serialized_end=2574
-  _globals['_LISTDOMAINSRESPONSE']._serialized_start=2576
-  _globals['_LISTDOMAINSRESPONSE']._serialized_end=2657
-  _globals['_GETDOMAINREQUEST']._serialized_start=2659
-  _globals['_GETDOMAINREQUEST']._serialized_end=2727
-  _globals['_WATCHDOMAINSREQUEST']._serialized_start=2729
-  _globals['_WATCHDOMAINSREQUEST']._serialized_end=2765
-  _globals['_WATCHDOMAINSRESPONSE']._serialized_start=2768
-  _globals['_WATCHDOMAINSRESPONSE']._serialized_end=2998
-  _globals['_WATCHDOMAINSRESPONSE_TYPE']._serialized_start=2892
-  _globals['_WATCHDOMAINSRESPONSE_TYPE']._serialized_end=2998
-  _globals['_DOMAINSERVICE']._serialized_start=3349
-  _globals['_DOMAINSERVICE']._serialized_end=3580
+  _globals['_DOMAINSTATE']._serialized_start=3543
+  _globals['_DOMAINSTATE']._serialized_end=3800
+  _globals['_DOMAINVIEW']._serialized_start=3802
+  _globals['_DOMAINVIEW']._serialized_end=3888
+  _globals['_DOMAIN']._serialized_start=125
+  _globals['_DOMAIN']._serialized_end=1070
+  _globals['_VCPUS']._serialized_start=1073
+  _globals['_VCPUS']._serialized_end=1354
+  _globals['_MEMORY']._serialized_start=1357
+  _globals['_MEMORY']._serialized_end=1745
+  _globals['_TOPOLOGY']._serialized_start=1747
+  _globals['_TOPOLOGY']._serialized_end=1838
+  _globals['_DOMAINTOPOLOGY']._serialized_start=1840
+  _globals['_DOMAINTOPOLOGY']._serialized_end=1926
+  _globals['_NOVASERVER']._serialized_start=1929
+  _globals['_NOVASERVER']._serialized_end=2125
+  _globals['_ALLOCATION']._serialized_start=2127
+  _globals['_ALLOCATION']._serialized_end=2236
+  _globals['_CONDITION']._serialized_start=2238
+  _globals['_CONDITION']._serialized_end=2282
+  _globals['_PLACEMENT']._serialized_start=2285
+  _globals['_PLACEMENT']._serialized_end=2526
+  _globals['_NUMACELL']._serialized_start=2528
+  _globals['_NUMACELL']._serialized_end=2584
+  _globals['_VCPUPIN']._serialized_start=2586
+  _globals['_VCPUPIN']._serialized_end=2625
+  _globals['_LISTDOMAINSREQUEST']._serialized_start=2628
+  _globals['_LISTDOMAINSREQUEST']._serialized_end=2783
+  _globals['_LISTDOMAINSRESPONSE']._serialized_start=2785
+  _globals['_LISTDOMAINSRESPONSE']._serialized_end=2866
+  _globals['_GETHOSTREQUEST']._serialized_start=2868
+  _globals['_GETHOSTREQUEST']._serialized_end=2884
+  _globals['_HOST']._serialized_start=2887
+  _globals['_HOST']._serialized_end=3199
+  _globals['_GETDOMAINREQUEST']._serialized_start=3201
+  _globals['_GETDOMAINREQUEST']._serialized_end=3269
+  _globals['_WATCHDOMAINSREQUEST']._serialized_start=3271
+  _globals['_WATCHDOMAINSREQUEST']._serialized_end=3307
+  _globals['_WATCHDOMAINSRESPONSE']._serialized_start=3310
+  _globals['_WATCHDOMAINSRESPONSE']._serialized_end=3540
+  _globals['_WATCHDOMAINSRESPONSE_TYPE']._serialized_start=3434
+  _globals['_WATCHDOMAINSRESPONSE_TYPE']._serialized_end=3540
+  _globals['_DOMAINSERVICE']._serialized_start=3891
+  _globals['_DOMAINSERVICE']._serialized_end=4175
 # @@protoc_insertion_point(module_scope)

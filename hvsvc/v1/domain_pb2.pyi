@@ -10,6 +10,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from hvsvc.v1 import desired_pb2 as _desired_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -126,6 +127,8 @@ class Domain(_message.Message):
     PENDING_REBOOT_REASONS_FIELD_NUMBER: _builtins.int
     CONDITIONS_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
+    DRIFT_FIELD_NUMBER: _builtins.int
+    ALLOCATION_FIELD_NUMBER: _builtins.int
     VIRT_TYPE_FIELD_NUMBER: _builtins.int
     ARCH_FIELD_NUMBER: _builtins.int
     MACHINE_FIELD_NUMBER: _builtins.int
@@ -219,6 +222,18 @@ class Domain(_message.Message):
         """What a reader should know: agent not connected, config and live apart, …"""
 
     @_builtins.property
+    def drift(self) -> _desired_pb2.Drift:
+        """What hvsvc was asked for and what is there; absent where nothing is recorded, or
+        the journal could not tell.
+        """
+
+    @_builtins.property
+    def allocation(self) -> Global___Allocation:
+        """What Placement has allocated to the server; absent where it was not asked or
+        could not tell. Only in view FULL.
+        """
+
+    @_builtins.property
     def placement(self) -> Global___Placement:
         """Why and where its resources are tied down."""
 
@@ -253,6 +268,8 @@ class Domain(_message.Message):
         pending_reboot_reasons: _abc.Iterable[_builtins.str] | None = ...,
         conditions: _abc.Iterable[Global___Condition] | None = ...,
         etag: _builtins.str = ...,
+        drift: _desired_pb2.Drift | None = ...,
+        allocation: Global___Allocation | None = ...,
         virt_type: _builtins.str = ...,
         arch: _builtins.str = ...,
         machine: _builtins.str = ...,
@@ -260,9 +277,9 @@ class Domain(_message.Message):
         emulator: _builtins.str = ...,
         read_time: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_autostart_once", b"_autostart_once", "_id", b"_id", "_security_enforcing", b"_security_enforcing", "_security_label", b"_security_label", "autostart_once", b"autostart_once", "cpu_time", b"cpu_time", "id", b"id", "memory", b"memory", "nova", b"nova", "placement", b"placement", "read_time", b"read_time", "security_enforcing", b"security_enforcing", "security_label", b"security_label", "topology", b"topology", "vcpus", b"vcpus"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_autostart_once", b"_autostart_once", "_id", b"_id", "_security_enforcing", b"_security_enforcing", "_security_label", b"_security_label", "allocation", b"allocation", "autostart_once", b"autostart_once", "cpu_time", b"cpu_time", "drift", b"drift", "id", b"id", "memory", b"memory", "nova", b"nova", "placement", b"placement", "read_time", b"read_time", "security_enforcing", b"security_enforcing", "security_label", b"security_label", "topology", b"topology", "vcpus", b"vcpus"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_autostart_once", b"_autostart_once", "_id", b"_id", "_security_enforcing", b"_security_enforcing", "_security_label", b"_security_label", "arch", b"arch", "autostart", b"autostart", "autostart_once", b"autostart_once", "conditions", b"conditions", "cpu_time", b"cpu_time", "emulator", b"emulator", "etag", b"etag", "id", b"id", "libvirt_name", b"libvirt_name", "machine", b"machine", "managed_save", b"managed_save", "memory", b"memory", "messages", b"messages", "name", b"name", "nova", b"nova", "os_type", b"os_type", "pending_reboot", b"pending_reboot", "pending_reboot_reasons", b"pending_reboot_reasons", "persistent", b"persistent", "placement", b"placement", "read_time", b"read_time", "security_doi", b"security_doi", "security_enforcing", b"security_enforcing", "security_label", b"security_label", "security_model", b"security_model", "state", b"state", "topology", b"topology", "uuid", b"uuid", "vcpus", b"vcpus", "virt_type", b"virt_type"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_autostart_once", b"_autostart_once", "_id", b"_id", "_security_enforcing", b"_security_enforcing", "_security_label", b"_security_label", "allocation", b"allocation", "arch", b"arch", "autostart", b"autostart", "autostart_once", b"autostart_once", "conditions", b"conditions", "cpu_time", b"cpu_time", "drift", b"drift", "emulator", b"emulator", "etag", b"etag", "id", b"id", "libvirt_name", b"libvirt_name", "machine", b"machine", "managed_save", b"managed_save", "memory", b"memory", "messages", b"messages", "name", b"name", "nova", b"nova", "os_type", b"os_type", "pending_reboot", b"pending_reboot", "pending_reboot_reasons", b"pending_reboot_reasons", "persistent", b"persistent", "placement", b"placement", "read_time", b"read_time", "security_doi", b"security_doi", "security_enforcing", b"security_enforcing", "security_label", b"security_label", "security_model", b"security_model", "state", b"state", "topology", b"topology", "uuid", b"uuid", "vcpus", b"vcpus", "virt_type", b"virt_type"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__autostart_once: _TypeAlias = _typing.Literal["autostart_once"]  # noqa: Y015
     _WhichOneofArgType__autostart_once: _TypeAlias = _typing.Literal["_autostart_once", b"_autostart_once"]  # noqa: Y015
@@ -549,6 +566,43 @@ class NovaServer(_message.Message):
 Global___NovaServer: _TypeAlias = NovaServer  # noqa: Y015
 
 @_typing.final
+class Allocation(_message.Message):
+    """The server's allocation in Placement on its compute provider."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    VCPUS_FIELD_NUMBER: _builtins.int
+    MEMORY_MIB_FIELD_NUMBER: _builtins.int
+    RESOURCE_PROVIDER_FIELD_NUMBER: _builtins.int
+    vcpus: _builtins.int
+    """Resource class VCPU."""
+    memory_mib: _builtins.int
+    """Resource class MEMORY_MB."""
+    resource_provider: _builtins.str
+    """uuid of the compute resource provider."""
+    def __init__(
+        self,
+        *,
+        vcpus: _builtins.int | None = ...,
+        memory_mib: _builtins.int | None = ...,
+        resource_provider: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_memory_mib", b"_memory_mib", "_vcpus", b"_vcpus", "memory_mib", b"memory_mib", "vcpus", b"vcpus"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_memory_mib", b"_memory_mib", "_vcpus", b"_vcpus", "memory_mib", b"memory_mib", "resource_provider", b"resource_provider", "vcpus", b"vcpus"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__memory_mib: _TypeAlias = _typing.Literal["memory_mib"]  # noqa: Y015
+    _WhichOneofArgType__memory_mib: _TypeAlias = _typing.Literal["_memory_mib", b"_memory_mib"]  # noqa: Y015
+    _WhichOneofReturnType__vcpus: _TypeAlias = _typing.Literal["vcpus"]  # noqa: Y015
+    _WhichOneofArgType__vcpus: _TypeAlias = _typing.Literal["_vcpus", b"_vcpus"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__memory_mib) -> _WhichOneofReturnType__memory_mib | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__vcpus) -> _WhichOneofReturnType__vcpus | None: ...
+
+Global___Allocation: _TypeAlias = Allocation  # noqa: Y015
+
+@_typing.final
 class Condition(_message.Message):
     """Something about a domain that a reader should know."""
 
@@ -762,6 +816,95 @@ class ListDomainsResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___ListDomainsResponse: _TypeAlias = ListDomainsResponse  # noqa: Y015
+
+@_typing.final
+class GetHostRequest(_message.Message):
+    """Asks for the host."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___GetHostRequest: _TypeAlias = GetHostRequest  # noqa: Y015
+
+@_typing.final
+class Host(_message.Message):
+    """The compute host and the sum of its running domains.
+
+    What it could give is bounded by the overcommit ratios of the configuration: a
+    growth beyond them is refused, whatever the ceilings of the domains allow.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PCPUS_FIELD_NUMBER: _builtins.int
+    MEMORY_KIB_FIELD_NUMBER: _builtins.int
+    VCPU_CAPACITY_FIELD_NUMBER: _builtins.int
+    MEMORY_CAPACITY_KIB_FIELD_NUMBER: _builtins.int
+    RUNNING_DOMAINS_FIELD_NUMBER: _builtins.int
+    CURRENT_VCPUS_FIELD_NUMBER: _builtins.int
+    MAXIMUM_VCPUS_FIELD_NUMBER: _builtins.int
+    CURRENT_MEMORY_KIB_FIELD_NUMBER: _builtins.int
+    MAXIMUM_MEMORY_KIB_FIELD_NUMBER: _builtins.int
+    VCPUS_LEFT_FIELD_NUMBER: _builtins.int
+    MEMORY_LEFT_KIB_FIELD_NUMBER: _builtins.int
+    READ_TIME_FIELD_NUMBER: _builtins.int
+    pcpus: _builtins.int
+    """Host CPUs that are online."""
+    memory_kib: _builtins.int
+    """Memory, KiB."""
+    vcpu_capacity: _builtins.int
+    """vCPUs that all running domains together may have."""
+    memory_capacity_kib: _builtins.int
+    """Memory that all running domains together may have, KiB."""
+    running_domains: _builtins.int
+    """Running domains."""
+    current_vcpus: _builtins.int
+    """Their current vCPUs."""
+    maximum_vcpus: _builtins.int
+    """Their maximum vCPUs: what they could grow to without a reboot."""
+    current_memory_kib: _builtins.int
+    """Their current memory, KiB."""
+    maximum_memory_kib: _builtins.int
+    """Their maximum memory, KiB."""
+    vcpus_left: _builtins.int
+    """vCPUs that the host could give on top of the current ones."""
+    memory_left_kib: _builtins.int
+    """Memory that it could give on top of the current one, KiB."""
+    @_builtins.property
+    def read_time(self) -> _timestamp_pb2.Timestamp:
+        """When this was read."""
+
+    def __init__(
+        self,
+        *,
+        pcpus: _builtins.int = ...,
+        memory_kib: _builtins.int = ...,
+        vcpu_capacity: _builtins.int = ...,
+        memory_capacity_kib: _builtins.int = ...,
+        running_domains: _builtins.int = ...,
+        current_vcpus: _builtins.int = ...,
+        maximum_vcpus: _builtins.int = ...,
+        current_memory_kib: _builtins.int = ...,
+        maximum_memory_kib: _builtins.int = ...,
+        vcpus_left: _builtins.int = ...,
+        memory_left_kib: _builtins.int = ...,
+        read_time: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["read_time", b"read_time"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["current_memory_kib", b"current_memory_kib", "current_vcpus", b"current_vcpus", "maximum_memory_kib", b"maximum_memory_kib", "maximum_vcpus", b"maximum_vcpus", "memory_capacity_kib", b"memory_capacity_kib", "memory_kib", b"memory_kib", "memory_left_kib", b"memory_left_kib", "pcpus", b"pcpus", "read_time", b"read_time", "running_domains", b"running_domains", "vcpu_capacity", b"vcpu_capacity", "vcpus_left", b"vcpus_left"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Host: _TypeAlias = Host  # noqa: Y015
 
 @_typing.final
 class GetDomainRequest(_message.Message):

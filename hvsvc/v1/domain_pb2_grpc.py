@@ -55,6 +55,11 @@ class DomainServiceStub(object):
                 request_serializer=hvsvc_dot_v1_dot_domain__pb2.WatchDomainsRequest.SerializeToString,
                 response_deserializer=hvsvc_dot_v1_dot_domain__pb2.WatchDomainsResponse.FromString,
                 _registered_method=True)
+        self.GetHost = channel.unary_unary(
+                '/hvsvc.v1.DomainService/GetHost',
+                request_serializer=hvsvc_dot_v1_dot_domain__pb2.GetHostRequest.SerializeToString,
+                response_deserializer=hvsvc_dot_v1_dot_domain__pb2.Host.FromString,
+                _registered_method=True)
 
 
 class DomainServiceServicer(object):
@@ -97,6 +102,14 @@ class DomainServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def GetHost(self, request, context):
+        """Reports what the host has, what its domains have of it, and what it could still
+        give.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_DomainServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -114,6 +127,11 @@ def add_DomainServiceServicer_to_server(servicer, server):
                     servicer.WatchDomains,
                     request_deserializer=hvsvc_dot_v1_dot_domain__pb2.WatchDomainsRequest.FromString,
                     response_serializer=hvsvc_dot_v1_dot_domain__pb2.WatchDomainsResponse.SerializeToString,
+            ),
+            'GetHost': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetHost,
+                    request_deserializer=hvsvc_dot_v1_dot_domain__pb2.GetHostRequest.FromString,
+                    response_serializer=hvsvc_dot_v1_dot_domain__pb2.Host.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -203,6 +221,33 @@ class DomainService(object):
             '/hvsvc.v1.DomainService/WatchDomains',
             hvsvc_dot_v1_dot_domain__pb2.WatchDomainsRequest.SerializeToString,
             hvsvc_dot_v1_dot_domain__pb2.WatchDomainsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetHost(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/hvsvc.v1.DomainService/GetHost',
+            hvsvc_dot_v1_dot_domain__pb2.GetHostRequest.SerializeToString,
+            hvsvc_dot_v1_dot_domain__pb2.Host.FromString,
             options,
             channel_credentials,
             insecure,

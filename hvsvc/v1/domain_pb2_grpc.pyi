@@ -58,6 +58,10 @@ class DomainServiceStub:
     Ends with UNAVAILABLE when the connection to libvirt is lost, or with
     RESOURCE_EXHAUSTED when the reader is too slow: call again for a new snapshot.
     """
+    GetHost: _grpc.UnaryUnaryMultiCallable[_domain_pb2.GetHostRequest, _domain_pb2.Host]
+    """Reports what the host has, what its domains have of it, and what it could still
+    give.
+    """
 
 @_typing.type_check_only
 class DomainServiceAsyncStub(DomainServiceStub):
@@ -88,6 +92,10 @@ class DomainServiceAsyncStub(DomainServiceStub):
 
     Ends with UNAVAILABLE when the connection to libvirt is lost, or with
     RESOURCE_EXHAUSTED when the reader is too slow: call again for a new snapshot.
+    """
+    GetHost: _aio.UnaryUnaryMultiCallable[_domain_pb2.GetHostRequest, _domain_pb2.Host]  # type: ignore[assignment]
+    """Reports what the host has, what its domains have of it, and what it could still
+    give.
     """
 
 class DomainServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -134,6 +142,16 @@ class DomainServiceServicer(metaclass=_abc_1.ABCMeta):
 
         Ends with UNAVAILABLE when the connection to libvirt is lost, or with
         RESOURCE_EXHAUSTED when the reader is too slow: call again for a new snapshot.
+        """
+
+    @_abc_1.abstractmethod
+    def GetHost(
+        self,
+        request: _domain_pb2.GetHostRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_domain_pb2.Host, _abc.Awaitable[_domain_pb2.Host]]:
+        """Reports what the host has, what its domains have of it, and what it could still
+        give.
         """
 
 def add_DomainServiceServicer_to_server(servicer: DomainServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

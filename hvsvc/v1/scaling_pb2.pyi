@@ -278,6 +278,8 @@ class Step(_message.Message):
         """Adds vCPUs to the running domain."""
         KIND_ONLINE_GUEST_CPUS: Step._Kind.ValueType  # 6
         """Brings CPUs online in the guest and counts them there."""
+        KIND_SET_ALLOCATION: Step._Kind.ValueType  # 7
+        """Raises, or brings back to the truth, the server's allocation in Placement."""
 
     class Kind(_Kind, metaclass=_KindEnumTypeWrapper):
         """What a step does."""
@@ -296,6 +298,8 @@ class Step(_message.Message):
     """Adds vCPUs to the running domain."""
     KIND_ONLINE_GUEST_CPUS: Step.Kind.ValueType  # 6
     """Brings CPUs online in the guest and counts them there."""
+    KIND_SET_ALLOCATION: Step.Kind.ValueType  # 7
+    """Raises, or brings back to the truth, the server's allocation in Placement."""
 
     class _Effect:
         ValueType = _typing.NewType("ValueType", _builtins.int)
@@ -626,6 +630,7 @@ class PlanScaleResponse(_message.Message):
     TOPOLOGY_FIELD_NUMBER: _builtins.int
     ETAG_FIELD_NUMBER: _builtins.int
     DOMAIN_FIELD_NUMBER: _builtins.int
+    RESIZE_FIELD_NUMBER: _builtins.int
     needs_reboot: _builtins.bool
     """Whether a reboot is among them."""
     xml_diff: _builtins.str
@@ -652,6 +657,12 @@ class PlanScaleResponse(_message.Message):
     def domain(self) -> _domain_pb2.Domain:
         """The domain now."""
 
+    @_builtins.property
+    def resize(self) -> Global___ResizeRoad:
+        """What `openstack server resize` would mean instead; absent for a domain that is not
+        Nova's, or where Nova could not be asked.
+        """
+
     def __init__(
         self,
         *,
@@ -663,14 +674,89 @@ class PlanScaleResponse(_message.Message):
         topology: _domain_pb2.Topology | None = ...,
         etag: _builtins.str = ...,
         domain: _domain_pb2.Domain | None = ...,
+        resize: Global___ResizeRoad | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["domain", b"domain", "topology", b"topology"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["domain", b"domain", "resize", b"resize", "topology", b"topology"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["blockers", b"blockers", "domain", b"domain", "etag", b"etag", "needs_reboot", b"needs_reboot", "steps", b"steps", "topology", b"topology", "warnings", b"warnings", "xml_diff", b"xml_diff"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["blockers", b"blockers", "domain", b"domain", "etag", b"etag", "needs_reboot", b"needs_reboot", "resize", b"resize", "steps", b"steps", "topology", b"topology", "warnings", b"warnings", "xml_diff", b"xml_diff"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___PlanScaleResponse: _TypeAlias = PlanScaleResponse  # noqa: Y015
+
+@_typing.final
+class ResizeRoad(_message.Message):
+    """The other road to a target: resizing the server through Nova. It restarts the
+    server and makes the definition anew from the flavor.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class Flavor(_message.Message):
+        """A flavor visible to the server's project."""
+
+        DESCRIPTOR: _descriptor.Descriptor
+
+        ID_FIELD_NUMBER: _builtins.int
+        NAME_FIELD_NUMBER: _builtins.int
+        VCPUS_FIELD_NUMBER: _builtins.int
+        MEMORY_MIB_FIELD_NUMBER: _builtins.int
+        DISK_GIB_FIELD_NUMBER: _builtins.int
+        id: _builtins.str
+        """Flavor id."""
+        name: _builtins.str
+        """Flavor name."""
+        vcpus: _builtins.int
+        """vCPUs."""
+        memory_mib: _builtins.int
+        """Memory, MiB."""
+        disk_gib: _builtins.int
+        """Root disk, GiB."""
+        def __init__(
+            self,
+            *,
+            id: _builtins.str = ...,
+            name: _builtins.str = ...,
+            vcpus: _builtins.int = ...,
+            memory_mib: _builtins.int = ...,
+            disk_gib: _builtins.int = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["disk_gib", b"disk_gib", "id", b"id", "memory_mib", b"memory_mib", "name", b"name", "vcpus", b"vcpus"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    EXACT_FIELD_NUMBER: _builtins.int
+    ABOVE_FIELD_NUMBER: _builtins.int
+    CONSEQUENCES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def exact(self) -> Global___ResizeRoad.Flavor:
+        """The flavor with just the target's size; absent where there is none."""
+
+    @_builtins.property
+    def above(self) -> Global___ResizeRoad.Flavor:
+        """The smallest flavor above the target; absent where there is none."""
+
+    @_builtins.property
+    def consequences(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """What it would do to the server, in words."""
+
+    def __init__(
+        self,
+        *,
+        exact: Global___ResizeRoad.Flavor | None = ...,
+        above: Global___ResizeRoad.Flavor | None = ...,
+        consequences: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["above", b"above", "exact", b"exact"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["above", b"above", "consequences", b"consequences", "exact", b"exact"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResizeRoad: _TypeAlias = ResizeRoad  # noqa: Y015
 
 @_typing.final
 class RaiseCeilingRequest(_message.Message):

@@ -143,7 +143,8 @@ class ScalingServiceServicer(object):
     def RebootDomain(self, request, context):
         """Reboots a domain so that a pending ceiling takes effect: through Nova where the
         domain is Nova's (soft only), else by shutting it down and starting it.
-        Afterwards the ceiling is read back.
+        Afterwards the ceiling is read back, and the domain is grown to the current values
+        on record (see DriftService) as far as that ceiling allows.
 
         FAILED_PRECONDITION for a locked server, one that is not ACTIVE, or a guest that
         could not be shut down in an orderly way; UNAVAILABLE while Nova does not answer.

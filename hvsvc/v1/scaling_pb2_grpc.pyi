@@ -79,7 +79,8 @@ class ScalingServiceStub:
     RebootDomain: _grpc.UnaryUnaryMultiCallable[_scaling_pb2.RebootDomainRequest, _operations_pb2.Operation]
     """Reboots a domain so that a pending ceiling takes effect: through Nova where the
     domain is Nova's (soft only), else by shutting it down and starting it.
-    Afterwards the ceiling is read back.
+    Afterwards the ceiling is read back, and the domain is grown to the current values
+    on record (see DriftService) as far as that ceiling allows.
 
     FAILED_PRECONDITION for a locked server, one that is not ACTIVE, or a guest that
     could not be shut down in an orderly way; UNAVAILABLE while Nova does not answer.
@@ -135,7 +136,8 @@ class ScalingServiceAsyncStub(ScalingServiceStub):
     RebootDomain: _aio.UnaryUnaryMultiCallable[_scaling_pb2.RebootDomainRequest, _operations_pb2.Operation]  # type: ignore[assignment]
     """Reboots a domain so that a pending ceiling takes effect: through Nova where the
     domain is Nova's (soft only), else by shutting it down and starting it.
-    Afterwards the ceiling is read back.
+    Afterwards the ceiling is read back, and the domain is grown to the current values
+    on record (see DriftService) as far as that ceiling allows.
 
     FAILED_PRECONDITION for a locked server, one that is not ACTIVE, or a guest that
     could not be shut down in an orderly way; UNAVAILABLE while Nova does not answer.
@@ -224,7 +226,8 @@ class ScalingServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_operations_pb2.Operation, _abc.Awaitable[_operations_pb2.Operation]]:
         """Reboots a domain so that a pending ceiling takes effect: through Nova where the
         domain is Nova's (soft only), else by shutting it down and starting it.
-        Afterwards the ceiling is read back.
+        Afterwards the ceiling is read back, and the domain is grown to the current values
+        on record (see DriftService) as far as that ceiling allows.
 
         FAILED_PRECONDITION for a locked server, one that is not ACTIVE, or a guest that
         could not be shut down in an orderly way; UNAVAILABLE while Nova does not answer.

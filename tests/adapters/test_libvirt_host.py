@@ -9,7 +9,7 @@ from pathlib import Path
 import libvirt
 import pytest
 
-from hvsvc.adapters.libvirt_host import parse_machine_maximum, read_host
+from hvsvc.adapters.libvirt_host import parse_machine_maximum, read_host, read_resources
 from hvsvc.domain.definition import Definition
 from hvsvc.domain.read_definition import parse_definition
 from tests.adapters.libvirt_parts import config_of
@@ -70,6 +70,12 @@ def test_api_06_limits_follow_the_machine(
     assert host.pcpus == len(host.online_pcpus) == embed.getInfo()[2]
     # not nodeinfo's memory, which may be stale: the kernel's own figure
     assert host.memory_kib == int(Path("/proc/meminfo").read_text().split()[1])
+
+
+def test_resources_are_those_of_the_host(embed: libvirt.virConnect) -> None:
+    resources = read_resources(embed)
+    assert resources.pcpus == embed.getInfo()[2]
+    assert resources.memory_kib == int(Path("/proc/meminfo").read_text().split()[1])
 
 
 def test_others_are_the_running_domains_but_this_one(

@@ -6,6 +6,7 @@ import pytest
 
 from hvsvc.adapters.nova import NovaServers
 from hvsvc.domain.facts import ServerFacts
+from hvsvc.domain.flavor import Flavor
 from hvsvc.errors import (
     AbortedError,
     FailedPreconditionError,
@@ -16,6 +17,7 @@ from hvsvc.errors import (
     UnavailableError,
 )
 from tests.fakes.cloud import OTHER_SERVER_ID, REQUEST_ID, SERVER_ID, FakeCloud, Fault, server
+from tests.fakes.flavors import flavor
 
 
 async def test_an_admin_reads_the_whole_server(cloud: FakeCloud, nova: NovaServers) -> None:
@@ -31,6 +33,8 @@ async def test_an_admin_reads_the_whole_server(cloud: FakeCloud, nova: NovaServe
         locked=True,
         host="cmp001",
         libvirt_name="instance-0000335c",
+        project_id="p",
+        flavor=Flavor("", "small", 2, 512, 1),
     )
     (seen,) = cloud.requests("server")
     assert seen.headers["OpenStack-API-Version"] == "compute 2.51"
@@ -172,3 +176,38 @@ async def test_a_conflict_that_cannot_be_explained_is_still_a_refusal(
     with pytest.raises(FailedPreconditionError) as caught:
         await nova.reboot_soft(SERVER_ID)
     assert caught.value.reason is Reason.NOVA_REFUSED
+
+
+async def test_a_server_made_from_a_volume_is_told_by_its_missing_image(
+    cloud: FakeCloud, nova: NovaServers
+) -> None:
+    assert not (await nova.read_server(SERVER_ID)).volume_backed
+    cloud.servers[SERVER_ID] = server({"image": ""})
+    assert (await nova.read_server(SERVER_ID)).volume_backed
+
+
+async def test_flavors_of_all_pages_are_listed_but_those_that_are_disabled(
+    cloud: FakeCloud, nova: NovaServers
+) -> None:
+    hidden = flavor("hidden", 8, 2048, **{"os-flavor-access:is_public": False, "extra_specs": {"a": "b"}})
+    gone = flavor("gone", 8, 2048, **{"OS-FLV-DISABLED:disabled": True})
+    cloud.flavors = [[flavor("big", 4, 1024), gone], [hidden]]
+    assert await nova.list_flavors() == [
+        Flavor("f-big", "big", 4, 1024, 1),
+        Flavor("f-hidden", "hidden", 8, 2048, 1, public=False, extra_specs={"a": "b"}),
+    ]
+    first, second = cloud.requests("flavors")
+    assert first.path.endswith("/flavors/detail?is_public=None")
+    assert second.path.endswith("&marker=f-gone")
+    assert first.headers["OpenStack-API-Version"] == "compute 2.61"
+
+
+async def test_access_to_a_flavor_is_that_of_the_project(cloud: FakeCloud, nova: NovaServers) -> None:
+    cloud.flavor_projects = {"f-hidden": ["p1"]}
+    assert await nova.may_use_flavor("f-hidden", "p1")
+    assert not await nova.may_use_flavor("f-hidden", "p2")
+    cloud.admin = False
+    assert await nova.may_use_flavor("f-hidden", "p2"), "a member's list holds what it may use alone"
+    cloud.errors["access"] = Fault(status=503)
+    with pytest.raises(UnavailableError):
+        await nova.may_use_flavor("f-hidden", "p1")

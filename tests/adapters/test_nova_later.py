@@ -13,9 +13,13 @@ import pytest
 from hvsvc.adapters.nova import NovaServers
 from hvsvc.adapters.nova_later import LaterServers, import_nova
 from hvsvc.domain.facts import ServerFacts
+from hvsvc.domain.flavor import Flavor
 from hvsvc.errors import FailedPreconditionError, Reason
 
 FACTS = ServerFacts("s", "web-1", "ACTIVE", None, "active", False, None, None)
+
+
+BIG = Flavor("f", "big", 4, 1024, 1)
 
 
 class Servers:
@@ -43,6 +47,20 @@ class Servers:
 
     async def read_reboot_result(self, server_id: str, request_id: str) -> str | None:
         return f"{server_id} {request_id}"
+
+    async def list_flavors(self) -> list[Flavor]:
+        return [BIG]
+
+    async def may_use_flavor(self, flavor_id: str, project_id: str) -> bool:
+        return (flavor_id, project_id) == ("f", "p1")
+
+
+async def test_flavors_reach_the_real_one() -> None:
+    later = LaterServers(Servers().make)
+    assert await later.list_flavors() == [BIG]
+    assert await later.may_use_flavor("f", "p1")
+    assert not await later.may_use_flavor("f", "p2")
+    await later.close()
 
 
 async def test_calls_reach_the_real_one_which_is_made_once_and_off_the_loop() -> None:

@@ -155,6 +155,10 @@ def test_the_environment_changes_nothing(path: Path, monkeypatch: pytest.MonkeyP
             ),
         ),
         (
+            '[placement]\npolicy = "enforce"',
+            '[placement] policy = "enforce" needs [nova] with a cloud; without one nobody can be asked',
+        ),
+        (
             "[limits]\npage_size = 50\nmax_page_size = 10",
             "[limits] page_size = 50 exceeds max_page_size = 10; lower the one or raise the other",
         ),

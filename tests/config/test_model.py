@@ -74,7 +74,7 @@ def test_every_number_that_has_a_unit_says_it_last() -> None:
         "max_rpcs",
         "page_size",
     }
-    plain |= {"max_page_size", "watch_queue"}
+    plain |= {"max_page_size", "watch_queue", "attempts"}
     numbers = {key for _, key, field in keys() if isinstance(field.default, int | float)}
     assert {key for key in numbers if not key.endswith(tuple(UNITS))} == plain
 

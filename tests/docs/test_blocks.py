@@ -16,6 +16,8 @@ RUN_BY = {
     "toml": "test_settings.py",
     "yaml": "test_settings.py",
     "python": "../end_to_end/test_api_document.py",
+    "json": "../lab/test_credentials.py",
+    "policy": "../lab/test_credentials.py",
 }
 LINKED = (*DOCUMENTS, ROOT / "CHANGELOG.md", ROOT / "ARCHITECTURE.md")
 

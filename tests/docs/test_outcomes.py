@@ -19,11 +19,15 @@ DOCUMENT = ROOT / "docs" / "outcomes.md"
 #: words in capitals with an underscore that are no reason, status or outcome
 OTHER = {
     "NOT_SERVING",
+    "HVCTL_CLOUD",
+    "HVCTL_CLOUD_TARGET",
     "HVCTL_TARGET",
     "HVCTL_TLS_CA",
     "HVCTL_TLS_CERT",
     "HVCTL_TLS_KEY",
     "OS_CLIENT_CONFIG_FILE",
+    "MEMORY_MB",
+    "SET_ALLOCATION",
 }
 _FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from hvsvc.domain.definition import Definition, NumaCell, VcpuEntry, VcpuPin
+from hvsvc.domain.definition import Definition, Device, NumaCell, VcpuEntry, VcpuPin
 from hvsvc.domain.read_definition import parse_definition
 from hvsvc.domain.topology import Topology
 from hvsvc.errors import FailedPreconditionError, Reason
@@ -43,6 +43,10 @@ def test_a_nova_domain_is_read_wholly() -> None:
         acpi=True,
         extended_interrupts=False,
         nova=None,
+        devices=(
+            Device("disk", "vda", "/var/lib/nova/instances/6b5f16a8-3a41-426d-8a29-7cd0beda2ea6/disk"),
+            Device("interface", "fa:16:3e:4c:2c:30"),
+        ),
     )
 
 

@@ -4,7 +4,9 @@
         cloud.servers[SERVER_ID] = server()
         cloud.errors["server"] = Fault(status=503, times=1)
 
-Places of the table: "discovery" and "auth" (Keystone), "server", "reboot", "action" (Nova).
+Places of the table: "discovery" and "auth" (Keystone), "server", "servers", "reboot", "resize",
+"confirmResize", "revertResize", "action", "flavors", "access" (Nova);
+"allocation", "allocate", "inventory", "usage" (Placement).
 """
 
 from __future__ import annotations
@@ -20,6 +22,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+from urllib.parse import parse_qsl, urlsplit
+
+from tests.fakes.books import Books
+from tests.fakes.flavors import answer_flavors, own_flavor
+from tests.fakes.keystone import answer_keystone
 
 SERVER_ID = "6b5f16a8-3a41-426d-8a29-7cd0beda2ea6"
 OTHER_SERVER_ID = "00000000-0000-0000-0000-000000000000"
@@ -64,6 +71,9 @@ def server(changes: dict[str, Any] | None = None, *, admin: bool = True) -> dict
         "OS-EXT-STS:task_state": None,
         "OS-EXT-STS:vm_state": "active",
         "OS-EXT-STS:power_state": 1,
+        "tenant_id": "p",
+        "image": {"id": "i"},
+        "flavor": own_flavor("small", 2, 512),
     }
     if admin:
         shown["OS-EXT-SRV-ATTR:host"] = "cmp001"
@@ -93,6 +103,18 @@ class FakeCloud:
     servers: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: events of the instance action of each reboot, by request id
     actions: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    books: Books = field(default_factory=Books)
+    #: the services of the catalog
+    services: tuple[str, ...] = ("compute", "placement")
+    #: events of the next action
+    events: list[dict[str, Any]] = field(default_factory=list)
+    #: pages of flavors, and the projects that have access to one
+    flavors: list[list[dict[str, Any]]] = field(default_factory=lambda: [[]])
+    flavor_projects: dict[str, list[str]] = field(default_factory=dict)
+    #: what each look at a server shows after an action, in order; the last stays
+    then: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    #: whether the credential sees the servers of all projects
+    admin: bool = True
     errors: dict[str, Fault] = field(default_factory=dict)
     seen: list[Seen] = field(default_factory=list)
     #: what the cloud takes as a token that is still valid
@@ -103,6 +125,7 @@ class FakeCloud:
         self._released = threading.Event()
         self._http: ThreadingHTTPServer | None = None
         self._connections: set[socket.socket] = set()
+        self.coming: dict[str, list[dict[str, Any]]] = {}
 
     def __enter__(self) -> Self:
         self.start()
@@ -161,8 +184,8 @@ class FakeCloud:
         """Where it listens."""
         return f"http://127.0.0.1:{self.port}"
 
-    def write_clouds_yaml(self, file: CloudsYaml) -> None:
-        """Makes the file that names this cloud "fake"."""
+    def write_clouds_yaml(self, file: CloudsYaml, name: str = "fake") -> None:
+        """Makes the file that names this cloud."""
         auth = {
             "auth_url": f"{self.url}/identity/v3",
             "username": "u",
@@ -171,7 +194,7 @@ class FakeCloud:
             "user_domain_name": "Default",
             "project_domain_name": "Default",
         }
-        file.write(json.dumps({"clouds": {"fake": {"auth": auth, "region_name": "RegionOne"}}}))
+        file.write(json.dumps({"clouds": {name: {"auth": auth, "region_name": "RegionOne"}}}))
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -193,6 +216,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._serve()
 
     def do_POST(self) -> None:
+        self._serve()
+
+    def do_PUT(self) -> None:
         self._serve()
 
     def _serve(self) -> None:
@@ -239,42 +265,39 @@ class _Handler(BaseHTTPRequestHandler):
     def _route(self, body: Any) -> tuple[str, tuple[int, Any, dict[str, str]]]:
         path = self.path
         if path.startswith("/identity"):
-            return self._keystone(path)
-        place = (
-            "reboot"
-            if path.endswith("/action")
-            else "action"
-            if "/os-instance-actions/" in path
-            else "server"
-        )
+            return answer_keystone(path, self.cloud.url, self.cloud.token, self.cloud.services)
+        place = self._place(path, body)
         if self.headers.get("X-Auth-Token") != self.cloud.token:
             return place, (401, {}, {})
+        if path.startswith("/placement"):
+            return self.cloud.books.answer(self.command, path, body)
         return place, self._nova(path, body)
 
-    def _keystone(self, path: str) -> tuple[str, tuple[int, Any, dict[str, str]]]:
-        if path != "/identity/v3/auth/tokens":
-            links = [{"rel": "self", "href": f"{self.cloud.url}/identity/v3/"}]
-            return "discovery", (200, {"version": {"id": "v3.14", "status": "stable", "links": links}}, {})
-        endpoint = {
-            "interface": "public",
-            "region": "RegionOne",
-            "region_id": "RegionOne",
-            "id": "e",
-            "url": f"{self.cloud.url}/compute/v2.1",
+    @staticmethod
+    def _place(path: str, body: Any) -> str:
+        if path.endswith("/action"):
+            return str(next(iter(body)))
+        parts = {
+            "/os-flavor-access": "access",
+            "/os-instance-actions/": "action",
+            "/flavors/detail": "flavors",
         }
-        token = {
-            "methods": ["password"],
-            "issued_at": "2020-01-01T00:00:00.000000Z",
-            "expires_at": "2999-01-01T00:00:00.000000Z",
-            "user": {"id": "u", "name": "u", "domain": {"id": "default", "name": "Default"}},
-            "project": {"id": "p", "name": "p", "domain": {"id": "default", "name": "Default"}},
-            "roles": [{"id": "r", "name": "member"}],
-            "catalog": [{"type": "compute", "name": "nova", "id": "c", "endpoints": [endpoint]}],
-        }
-        return "auth", (201, {"token": token}, {"X-Subject-Token": self.cloud.token})
+        found = next((place for part, place in parts.items() if part in path), None)
+        return found or ("servers" if "/servers/detail" in path else "server")
 
     def _nova(self, path: str, body: Any) -> tuple[int, Any, dict[str, str]]:
         headers = {"x-openstack-request-id": REQUEST_ID, "x-compute-request-id": REQUEST_ID}
+        url = urlsplit(path)
+        query = dict(parse_qsl(url.query))
+        if url.path.startswith("/compute/v2.1/flavors/"):
+            cloud = self.cloud
+            projects = cloud.flavor_projects if cloud.admin else None
+            return *answer_flavors(url.path, query, cloud.flavors, projects), headers
+        if url.path == "/compute/v2.1/servers/detail":
+            if "all_tenants" in query and not self.cloud.admin:
+                return 403, {"forbidden": {"code": 403}}, headers
+            shown = [item for item in self.cloud.servers.values() if re.search(query["name"], item["name"])]
+            return 200, {"servers": shown}, headers
         found = re.fullmatch(r"/compute/v2\.1/servers/([^/]+)(/action|/os-instance-actions/([^/]+))?", path)
         if not found or found[1] not in self.cloud.servers:
             return 404, {"itemNotFound": {"code": 404}}, headers
@@ -284,6 +307,9 @@ class _Handler(BaseHTTPRequestHandler):
             action = {"action": "reboot", "request_id": found[3], "events": self.cloud.actions[found[3]]}
             return 200, {"instanceAction": action}, headers
         if found[2]:
-            self.cloud.actions[REQUEST_ID] = []
+            self.cloud.actions[REQUEST_ID] = list(self.cloud.events)
+            self.cloud.coming[found[1]] = list(self.cloud.then.get(next(iter(body)), []))
             return 202, None, headers
+        if coming := self.cloud.coming.get(found[1]):
+            self.cloud.servers[found[1]] |= coming.pop(0)
         return 200, {"server": self.cloud.servers[found[1]]}, headers

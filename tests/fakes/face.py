@@ -30,7 +30,7 @@ from hvsvc.service.pages import PageLimits
 from hvsvc.service.server import ServerLimits, UseCases, build_health, build_server
 from hvsvc.service.tls import Certificates, TlsFiles
 from tests.fakes.domains import WEB_UUID, running, shut_off
-from tests.fakes.use_cases import FakeChanges, FakeOperations, FakeReads
+from tests.fakes.use_cases import FakeChanges, FakeDrifts, FakeOperations, FakeReads
 
 TARGET = Target(Method.SCALE_DOMAIN, vcpus=4)
 STEPS = (
@@ -110,11 +110,12 @@ class Face:
         self.reads = FakeReads([running(), shut_off()])
         self.changes = FakeChanges(running(), plan(), record())
         self.operations = FakeOperations([record(), ended()])
+        self.drifts = FakeDrifts([])
         self.health: HealthServicer = build_health()
         self.metrics = Metrics()
         self.target = ""
         self.server = build_server(
-            UseCases(self.reads, self.changes, self.operations),
+            UseCases(self.reads, self.changes, self.operations, self.drifts),
             CallInterceptor(access, Gate(limits.long_calls), self.metrics),
             self.health,
             limits,

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hvsvc.domain.desired import DesiredState
 from hvsvc.domain.edit_definition import Edit, edit_definition
 from hvsvc.domain.facts import (
     Balloon,
@@ -24,6 +25,8 @@ from hvsvc.domain.facts import (
     LifecycleEvent,
     ServerFacts,
 )
+from hvsvc.domain.flavor import Flavor
+from hvsvc.domain.host_room import HostResources
 from hvsvc.domain.operation import OperationRecord
 from hvsvc.domain.read_definition import parse_definition
 from hvsvc.domain.xml_document import fingerprint
@@ -79,9 +82,14 @@ class FakeHost:
     nova_reboot: str = "soft"
     nova_seconds: float = 3.0
     server: ServerFacts = SERVER
+    flavors: Sequence[Flavor] = ()
+    #: projects that may use a flavor that is not public, by its id
+    flavor_projects: dict[str, tuple[str, ...]] = field(default_factory=dict)
     #: the definition Nova makes anew
     flavor_xml: str = ""
     obeys_shutdown: bool = True
+    #: whether libvirt knows the domain
+    defined: bool = True
     _queues: list[asyncio.Queue[DomainEvent | HvsvcError]] = field(default_factory=list)
     _reboots: dict[str, str | None] = field(default_factory=dict)
     _sizes: list[tuple[float, int]] = field(default_factory=list)
@@ -143,7 +151,7 @@ class FakeHost:
         self.before_call("read_domain")
         if "read_domain" in self.errors:
             raise self.errors["read_domain"]
-        if uuid != UUID:
+        if uuid != UUID or not self.defined:
             raise NotFoundError(Reason.DOMAIN_NOT_FOUND, f"no domain {uuid}")
         live = parse_definition(self.live_xml) if self.live_xml is not None else None
         return replace(
@@ -170,10 +178,13 @@ class FakeHost:
         )
 
     async def read_domains(self) -> Sequence[DomainFacts]:
-        return [await self.read_domain(UUID)]
+        return [await self.read_domain(UUID)] if self.defined else []
 
     async def find_uuids(self, name: str) -> Sequence[tuple[str, str]]:
-        return [(UUID, "instance-00000001")] if name in (UUID, "instance-00000001", "web-1") else []
+        return [(UUID, "instance-00000001")] if self._has_name(name) else []
+
+    def _has_name(self, name: str) -> bool:
+        return self.defined and name in (UUID, "instance-00000001", "web-1")
 
     async def read_balloon(self, uuid: str) -> Balloon:
         if "read_balloon" in self.errors:
@@ -182,6 +193,9 @@ class FakeHost:
 
     async def read_host(self, domain: DomainFacts) -> HostFacts:
         return HOST
+
+    async def read_resources(self) -> HostResources:
+        return HostResources(HOST.pcpus, HOST.memory_kib)
 
     async def define(self, uuid: str, previous_etag: str, xml: str) -> None:
         self.before_call("define")
@@ -281,19 +295,31 @@ class FakeHost:
             self.server = replace(self.server, status="ERROR")
             self.live_xml = None
         elif self.nova_reboot == "fallback":
-            self.config_xml = self.flavor_xml
-            self.emit(LifecycleEvent.STOPPED_DESTROYED)
-            self.emit(LifecycleEvent.UNDEFINED)
-            self.emit(LifecycleEvent.DEFINED_ADDED)
-            self._start()
+            self.hard_reboot()
         elif self.nova_reboot == "soft":
             self.emit(LifecycleEvent.STOPPED_SHUTDOWN)
             self._start()
+
+    def hard_reboot(self) -> None:
+        """What Nova does at once and by itself: the definition is made anew, the domain started from it."""
+        self.config_xml = self.flavor_xml
+        self.emit(LifecycleEvent.STOPPED_DESTROYED)
+        self.emit(LifecycleEvent.UNDEFINED)
+        self.emit(LifecycleEvent.DEFINED_ADDED)
+        self._start()
 
     async def read_reboot_result(self, server_id: str, request_id: str) -> str | None:
         if "read_reboot_result" in self.errors:
             raise self.errors["read_reboot_result"]
         return self._reboots[request_id]
+
+    async def list_flavors(self) -> Sequence[Flavor]:
+        if "list_flavors" in self.errors:
+            raise self.errors["list_flavors"]
+        return self.flavors
+
+    async def may_use_flavor(self, flavor_id: str, project_id: str) -> bool:
+        return project_id in self.flavor_projects.get(flavor_id, ())
 
 
 @dataclass
@@ -304,6 +330,7 @@ class FakeJournal:
     records: dict[str, OperationRecord] = field(default_factory=dict)
     history: list[OperationRecord] = field(default_factory=list)
     definitions: list[tuple[str, str, str]] = field(default_factory=list)
+    desired: dict[str, DesiredState] = field(default_factory=dict)
 
     def _check(self, name: str) -> None:
         if name in self.errors:
@@ -354,6 +381,26 @@ class FakeJournal:
 
     async def delete(self, operation_id: str) -> bool:
         return self.records.pop(operation_id, None) is not None
+
+    async def replace_desired(
+        self, uuid: str, known: DesiredState | None, wanted: DesiredState | None
+    ) -> bool:
+        self._check("replace_desired")
+        if self.desired.get(uuid) != known:
+            return False
+        if wanted is None:
+            self.desired.pop(uuid, None)
+        else:
+            self.desired[uuid] = wanted
+        return True
+
+    async def read_desired(self, uuid: str) -> DesiredState | None:
+        self._check("read_desired")
+        return self.desired.get(uuid)
+
+    async def read_all_desired(self) -> Sequence[DesiredState]:
+        self._check("read_desired")
+        return [self.desired[uuid] for uuid in sorted(self.desired)]
 
 
 def host(**values: Any) -> FakeHost:

@@ -21,7 +21,16 @@ from google.protobuf.message import Message
 from google.rpc.status_pb2 import Status
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from hvsvc.v1 import domain_pb2, domain_pb2_grpc, operation_pb2_grpc, scaling_pb2, scaling_pb2_grpc
+from hvsvc.v1 import (
+    desired_pb2,
+    domain_pb2,
+    domain_pb2_grpc,
+    drift_pb2,
+    drift_pb2_grpc,
+    operation_pb2_grpc,
+    scaling_pb2,
+    scaling_pb2_grpc,
+)
 
 _CODES = {code.value[0]: code for code in grpc.StatusCode}
 
@@ -31,6 +40,8 @@ class FakeHvsvc:
     """What the service has and how its calls go."""
 
     domains: list[domain_pb2.Domain] = field(default_factory=list)
+    drifts: list[desired_pb2.Drift] = field(default_factory=list)
+    host: domain_pb2.Host = field(default_factory=domain_pb2.Host)
     plan: scaling_pb2.PlanScaleResponse = field(default_factory=scaling_pb2.PlanScaleResponse)
     #: reports of an operation in order: the first answers the change, the rest are streamed, the last is what Get reads
     reports: list[operations_pb2.Operation] = field(default_factory=list)
@@ -95,6 +106,10 @@ class _Domains(domain_pb2_grpc.DomainServiceServicer):
         self._fake.enter("GetDomain", request, context)
         return self._fake.domains[0]
 
+    def GetHost(self, request: Any, context: Any) -> Any:  # noqa: N802
+        self._fake.enter("GetHost", request, context)
+        return self._fake.host
+
     def WatchDomains(self, request: Any, context: Any) -> Iterator[Any]:  # noqa: N802
         fake = self._fake
         fake.enter("WatchDomains", request, context)
@@ -102,6 +117,27 @@ class _Domains(domain_pb2_grpc.DomainServiceServicer):
         if fake.errors.get("WatchDomains"):
             fail(context, Status(code=14, message="libvirt went away"))
         fake.hold()
+
+
+class _Drifts(drift_pb2_grpc.DriftServiceServicer):
+    def __init__(self, fake: FakeHvsvc) -> None:
+        self._fake = fake
+
+    def GetDrift(self, request: Any, context: Any) -> Any:  # noqa: N802
+        self._fake.enter("GetDrift", request, context)
+        return self._fake.drifts[0]
+
+    def ListDrifts(self, request: Any, context: Any) -> Any:  # noqa: N802
+        self._fake.enter("ListDrifts", request, context)
+        return drift_pb2.ListDriftsResponse(drifts=self._fake.drifts)
+
+    def SetReapplyPolicy(self, request: Any, context: Any) -> Any:  # noqa: N802
+        self._fake.enter("SetReapplyPolicy", request, context)
+        return self._fake.drifts[0]
+
+    def ForgetDesiredState(self, request: Any, context: Any) -> Any:  # noqa: N802
+        self._fake.enter("ForgetDesiredState", request, context)
+        return drift_pb2.ForgetDesiredStateResponse(desired=self._fake.drifts[0].desired)
 
 
 class _Scaling(scaling_pb2_grpc.ScalingServiceServicer):
@@ -195,6 +231,7 @@ class FakeServer:
         self._fake = fake
         self._server = grpc.server(futures.ThreadPoolExecutor(max_workers=8))
         domain_pb2_grpc.add_DomainServiceServicer_to_server(_Domains(fake), self._server)
+        drift_pb2_grpc.add_DriftServiceServicer_to_server(_Drifts(fake), self._server)
         scaling_pb2_grpc.add_ScalingServiceServicer_to_server(_Scaling(fake), self._server)
         operation_pb2_grpc.add_OperationServiceServicer_to_server(_Progress(fake), self._server)
         operations_pb2_grpc.add_OperationsServicer_to_server(_Operations(fake), self._server)  # type: ignore[no-untyped-call]

@@ -11,7 +11,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 
-from hvsvc.v1 import domain_pb2, scaling_pb2
+from hvsvc.v1 import desired_pb2, domain_pb2, scaling_pb2
 
 UUID = "6d0f2f04-3f4b-4a55-9b7f-9a4c8f0d1a11"
 OPERATION = "operations/0b7c"
@@ -86,6 +86,50 @@ def off_domain() -> domain_pb2.Domain:
         vcpus=domain_pb2.Vcpus(maximum_config=4, current_config=1),
         memory=domain_pb2.Memory(maximum_config_kib=GIB, current_config_kib=GIB),
     )
+
+
+def host() -> domain_pb2.Host:
+    """A host of 8 CPUs with two running domains."""
+    return domain_pb2.Host(
+        pcpus=8,
+        memory_kib=64 * GIB,
+        vcpu_capacity=128,
+        memory_capacity_kib=96 * GIB,
+        running_domains=2,
+        current_vcpus=4,
+        maximum_vcpus=16,
+        current_memory_kib=2 * GIB,
+        maximum_memory_kib=4 * GIB,
+        vcpus_left=124,
+        memory_left_kib=94 * GIB,
+        read_time=Timestamp(seconds=BEGAN_S),
+    )
+
+
+def drift(
+    status: desired_pb2.Drift.Status.ValueType = desired_pb2.Drift.STATUS_CEILING_LOST, **fields: object
+) -> desired_pb2.Drift:
+    """What the domain above was asked for, and lost."""
+    found = desired_pb2.Drift(
+        domain=f"domains/{UUID}",
+        libvirt_name="instance-0000335c",
+        server_name="web-1",
+        status=status,
+        desired=desired_pb2.DesiredState(
+            max_vcpus=8,
+            max_memory_kib=GIB,
+            vcpus=4,
+            topology="sockets",
+            caller="unix",
+            record_time=Timestamp(seconds=BEGAN_S),
+        ),
+        policy=desired_pb2.REAPPLY_POLICY_REPORT,
+    )
+    if status == desired_pb2.Drift.STATUS_CEILING_LOST:
+        found.differences.append("stored maximum vCPUs: 8 asked, 2 found")
+        found.next_step = "write it again"
+    found.MergeFrom(desired_pb2.Drift(**fields))  # type: ignore[arg-type]
+    return found
 
 
 def step(

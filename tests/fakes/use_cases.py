@@ -6,15 +6,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
+from hvsvc.domain.desired import DesiredState, ReapplyPolicy
 from hvsvc.domain.facts import DomainFacts, DomainState
+from hvsvc.domain.host_room import HostResources, HostRoom, sum_host
+from hvsvc.domain.limits import HostLimits
 from hvsvc.domain.operation import OperationRecord
 from hvsvc.domain.plan import Plan
 from hvsvc.domain.target import Target
 from hvsvc.errors import NotFoundError, Reason
 from hvsvc.operations.changes import Changes, PlanReport
+from hvsvc.operations.drifts import DriftReport, Drifts
 from hvsvc.operations.reads import DomainReads, WatchItem
 from hvsvc.operations.running import Operations
 
@@ -68,6 +72,10 @@ class FakeReads(DomainReads):
             if facts.uuid > after_uuid and (not states or facts.state in states)
         ][:limit]
 
+    async def host(self) -> HostRoom:
+        self.table.called("host")
+        return sum_host(HostResources(8, 64 << 20), HostLimits(), self.domains)
+
     async def watch(self, names: Sequence[str]) -> AsyncIterator[WatchItem]:
         self.table.called("watch", names=names)
         try:
@@ -98,8 +106,17 @@ class FakeChanges(Changes):
         return PlanReport(plan=self.planned, facts=self.facts)
 
     async def begin(
-        self, name: str, target: Target, *, etag: str, request_id: str, caller: str, validate_only: bool
+        self,
+        name: str,
+        target: Target,
+        *,
+        etag: str,
+        request_id: str,
+        caller: str,
+        validate_only: bool,
+        records: bool = True,
     ) -> OperationRecord:
+        assert records, "a caller's change is always recorded"
         self.table.called(
             "begin",
             name=name,
@@ -110,6 +127,40 @@ class FakeChanges(Changes):
             validate_only=validate_only,
         )
         return self.record
+
+
+class FakeDrifts(Drifts):
+    """Knows the reports it was given, by `domains/{uuid}` or libvirt name."""
+
+    def __init__(self, reports: Sequence[DriftReport]) -> None:
+        self.table = Table()
+        self.reports = list(reports)
+
+    async def of_many(self, many: Sequence[DomainFacts]) -> Mapping[str, DriftReport]:
+        uuids = {facts.uuid for facts in many}
+        return {report.desired.uuid: report for report in self.reports if report.desired.uuid in uuids}
+
+    async def get(self, name: str) -> DriftReport:
+        self.table.called("get", name=name)
+        return self._known(name)
+
+    async def list(self) -> Sequence[DriftReport]:
+        self.table.called("list")
+        return self.reports
+
+    async def set_policy(self, name: str, policy: ReapplyPolicy | None) -> DriftReport:
+        self.table.called("set_policy", name=name, policy=policy)
+        return self._known(name)
+
+    async def forget(self, name: str) -> DesiredState:
+        self.table.called("forget", name=name)
+        return self._known(name).desired
+
+    def _known(self, name: str) -> DriftReport:
+        for report in self.reports:
+            if name in (f"domains/{report.desired.uuid}", report.desired.libvirt_name):
+                return report
+        raise NotFoundError(Reason.NOTHING_RECORDED, f"nothing is recorded for {name!r}")
 
 
 class FakeOperations(Operations):

@@ -137,3 +137,14 @@ def test_plan_verdicts() -> None:
     assert plan()[0].endswith("nothing to do")
     assert plan(steps=[live])[0].endswith("can be done live")
     assert plan(steps=[live], blockers=[blocker])[0].endswith("would be refused")
+
+
+def test_a_plan_shows_the_other_road() -> None:
+    big = scaling_pb2.ResizeRoad.Flavor(id="f", name="big\x1b", vcpus=4, memory_mib=1024, disk_gib=10)
+    road = scaling_pb2.ResizeRoad(above=big, consequences=["the server restarts"])
+    lines = plan_lines(document_of(scaling_pb2.PlanScaleResponse(domain=domain(), resize=road)))
+    at = lines.index("Or by resizing the server through Nova:")
+    assert lines[at + 1 : at + 3] == [
+        "  flavor big\\x1b (smallest above): 4 vCPUs, 1 GiB, disk 10 GiB",
+        "  - the server restarts",
+    ]

@@ -22,7 +22,8 @@ project_domain_name = Default
 region_name = RegionOne
 A
 }
-authtoken() { printf '[keystone_authtoken]\nwww_authenticate_uri = http://127.0.0.1:5000\n'; credentials; }
+# authtoken TYPE: without the service's type a token of an application credential with access rules is refused
+authtoken() { printf '[keystone_authtoken]\nwww_authenticate_uri = http://127.0.0.1:5000\nservice_type = %s\n' "$1"; credentials; }
 
 cat >keystone/keystone.conf <<A
 [DEFAULT]
@@ -45,7 +46,7 @@ log_dir = $LAB/log
 auth_strategy = keystone
 [placement_database]
 connection = $(database placement)
-$(authtoken)
+$(authtoken placement)
 A
 
 paste glance glance-api-paste.ini
@@ -66,7 +67,7 @@ filesystem_store_datadir = $LAB/state/glance
 filesystem_store_datadir = $LAB/state/staging
 [os_glance_tasks_store]
 filesystem_store_datadir = $LAB/state/tasks
-$(authtoken)
+$(authtoken image)
 A
 
 paste nova api-paste.ini
@@ -86,6 +87,8 @@ sync_power_state_interval = 20
 shutdown_timeout = 20
 cpu_allocation_ratio = 16
 ram_allocation_ratio = 1.5
+[oslo_policy]
+policy_file = $LAB/etc/nova/policy.yaml
 [api]
 auth_strategy = keystone
 [wsgi]
@@ -110,11 +113,14 @@ enabled = false
 [oslo_concurrency]
 lock_path = $LAB/state/nova/lock
 $(for peer in placement glance neutron cinder; do echo "[$peer]"; credentials; done)
-$(authtoken)
+$(authtoken compute)
 $(for context in nova_sys_admin vif_plug_ovs_privileged vif_plug_linux_bridge_privileged privsep_osbrick; do
   printf '[%s]\nhelper_command = privsep-helper --config-file %s/nova/nova.conf\n' "$context" "$LAB/etc"
 done)
 A
+
+# what operators are told to put there; it is about the role hvsvc alone
+awk '/^```policy/ { on = 1; next } /^```/ { on = 0 } on' "$HERE/../../docs/credentials.md" >nova/policy.yaml
 
 cat >clouds.yaml <<A
 clouds:

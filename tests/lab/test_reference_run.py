@@ -104,24 +104,6 @@ def test_one_call_does_the_whole_job(lab: Lab, hvsvc: HvsvcProcess) -> None:
     assert vcpucount(hvsvc, server)["guest_online"] == 4
 
 
-@pytest.mark.parametrize("image", ["lab-deaf", "lab-noacpi"])
-def test_rb_04_a_guest_that_ignores_shutdown_is_ceiling_lost(
-    lab: Lab, hvsvc: HvsvcProcess, image: str
-) -> None:
-    server = lab.create_server("deaf", image=image)
-    if image == "lab-noacpi":
-        lab.wait_agent(server)
-    answer = hvsvc.hvctl(
-        "raise", server.name, "--max-vcpus", "8", "--max-memory", "2GiB", "--reboot", "soft", "-f", "json"
-    )
-    assert answer.code == 4, answer
-    assert answer.json["error"]["reason"] == "CEILING_LOST"
-    assert "outcome" not in answer.json
-    counts = vcpucount(hvsvc, server)
-    assert (counts["maximum_config"], counts["maximum_live"]) == (2, 2)
-    assert lab.nova_server(server.id).status == "ACTIVE"
-
-
 def test_rb_08_above_the_ceiling_without_consent_nothing_is_touched(lab: Lab, hvsvc: HvsvcProcess) -> None:
     server = lab.create_server("calm")
     inactive = libvirt.VIR_DOMAIN_XML_INACTIVE

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from hvsvc.domain.desired import DesiredState, ReapplyPolicy
 from hvsvc.domain.operation import OperationRecord
 from hvsvc.domain.outcome import Outcome
 from hvsvc.domain.steps import StepState
@@ -207,6 +208,71 @@ async def test_a_request_that_ended_while_its_repetition_looked_for_it_is_not_be
     floor.journal.read_by_request = late  # type: ignore[method-assign]
     assert (await floor.run(RAISE, request_id=REQUEST)).id == first.id
     assert len(floor.journal.records) == 1
+
+
+async def test_what_a_change_asks_for_is_recorded_when_it_begins(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    seen: list[int | None] = []
+    floor.host.before_call = lambda name: seen.extend(
+        desired.max_vcpus for desired in floor.journal.desired.values() if name == "define"
+    )
+    await floor.result(RAISE)
+    assert seen[:1] == [8], "on disk before the define"
+    desired = floor.journal.desired[UUID]
+    assert (desired.max_vcpus, desired.max_memory_kib, desired.caller) == (8, 2 * GIB, "tester")
+    assert desired.seen_in_nova
+
+
+async def test_what_is_refused_or_only_checked_is_not_recorded(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    await begin(floor, validate_only=True)
+    with pytest.raises(FailedPreconditionError):
+        await begin(floor, Target(Method.SET_VCPUS, vcpus=99))
+    with pytest.raises(AbortedError):
+        await begin(floor, etag="f" * 64)
+    assert floor.journal.desired == {}
+
+
+async def test_what_failed_before_anything_changed_is_not_recorded(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    await floor.result(Target(Method.RAISE_CEILING, max_vcpus=4))
+    floor.host.errors["define"] = FailedPreconditionError(Reason.DEFINITION_REFUSED, "no")
+    await floor.error(RAISE)
+    assert floor.journal.desired[UUID].max_vcpus == 4
+
+
+async def test_what_was_lost_by_its_own_reboot_stays_recorded(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    floor.host.nova_reboot = "fallback"
+    await floor.error(replace(RAISE, reboot=RebootMode.SOFT))
+    assert floor.journal.desired[UUID].max_vcpus == 8
+
+
+async def test_without_the_journal_nothing_is_recorded_and_nothing_changed(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    gone = UnavailableError(Reason.JOURNAL_UNAVAILABLE, "disk full")
+    for call in ("replace_desired", "begin"):
+        floor.journal.errors = {call: gone}
+        with pytest.raises(UnavailableError):
+            await begin(floor)
+        assert (floor.journal.desired, floor.host.calls) == ({}, [])
+    floor.journal.errors = {}
+    await floor.result(RAISE)  # the lock was given back
+
+
+async def test_a_record_made_meanwhile_is_merged_not_overwritten(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    replaced = floor.journal.replace_desired
+
+    async def late(*arguments: object) -> bool:
+        floor.journal.replace_desired = replaced  # type: ignore[method-assign]
+        floor.journal.desired[UUID] = DesiredState(UUID, "x", "other", 1.0, policy=ReapplyPolicy.LIVE)
+        return await replaced(*arguments)  # type: ignore[arg-type]
+
+    floor.journal.replace_desired = late  # type: ignore[assignment]
+    await floor.result(RAISE)
+    desired = floor.journal.desired[UUID]
+    assert (desired.max_vcpus, desired.policy) == (8, ReapplyPolicy.LIVE)
 
 
 @pytest.mark.parametrize(

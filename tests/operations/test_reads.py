@@ -128,3 +128,10 @@ async def test_watch_gives_a_snapshot_then_changes_then_the_loss(floor_of: Floor
 async def test_watch_of_a_name_that_fits_nothing(floor_of: FloorOf) -> None:
     with pytest.raises(NotFoundError):
         await anext(aiter(floor_of(host()).reads.watch(["nobody"])))
+
+
+async def test_the_host_is_summed_over_its_domains(floor_of: FloorOf) -> None:
+    floor = floor_of(host(maximum=8, current=3))
+    room = await floor.reads.host()
+    assert (room.resources.pcpus, room.running_domains) == (8, 1)
+    assert (room.current_vcpus, room.maximum_vcpus, room.vcpus_left) == (3, 8, 8 * 16 - 3)

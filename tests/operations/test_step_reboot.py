@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hvsvc.domain.facts import LifecycleEvent
+from hvsvc.domain.facts import Balloon, LifecycleEvent
 from hvsvc.domain.outcome import Outcome
 from hvsvc.domain.steps import StepState
 from hvsvc.domain.target import Method, Target
@@ -65,6 +65,27 @@ async def test_events_of_others_do_not_matter(floor_of: FloorOf) -> None:
     fake = host(nova=True)
     fake.clock.at(1, lambda: fake.emit(LifecycleEvent.BALLOON_CHANGED))
     assert (await floor_of(fake).result(RAISE)).outcome is Outcome.COMPLETE
+
+
+async def test_a_guest_that_still_boots_is_waited_for_before_the_reboot(floor_of: FloorOf) -> None:
+    fake = host(nova=True, agent="disconnected")
+    booting_until_s = fake.clock.time_s + 4
+    balloon = fake._balloon
+    fake._balloon = lambda: balloon() if fake.clock.time_s >= booting_until_s else Balloon(fake.balloon_kib)  # type: ignore[method-assign]
+    asked_s: list[float] = []
+    fake.before_call = lambda name: asked_s.append(fake.clock.time_s) if name == "reboot_soft" else None
+    await floor_of(fake).run(Target(Method.REBOOT_DOMAIN))
+    assert booting_until_s <= asked_s[0] < booting_until_s + 1
+
+
+async def test_a_guest_that_gives_no_sign_is_rebooted_after_the_bound(floor_of: FloorOf) -> None:
+    fake = host(nova=True, agent="disconnected")
+    began_s = fake.clock.time_s
+    fake._balloon = lambda: Balloon(fake.balloon_kib)  # type: ignore[method-assign]
+    asked_s: list[float] = []
+    fake.before_call = lambda name: asked_s.append(fake.clock.time_s) if name == "reboot_soft" else None
+    await floor_of(fake).run(Target(Method.REBOOT_DOMAIN))
+    assert 10 <= asked_s[0] - began_s < 11
 
 
 @pytest.mark.parametrize("nova", [True, False])

@@ -13,9 +13,10 @@ import pytest
 from hvsvc.domain.facts import DomainState
 from hvsvc.errors import ExhaustedError, InvalidArgumentError, Reason, UnavailableError
 from hvsvc.operations.reads import WatchItem, WatchKind
-from hvsvc.v1 import domain_pb2
+from hvsvc.v1 import desired_pb2, domain_pb2
 from hvsvc.v1.domain_pb2_grpc import DomainServiceStub
 from tests.fakes.domains import DB_UUID, WEB_UUID, running, shut_off
+from tests.fakes.drifts import report
 from tests.fakes.face import Face, Refusal, unix_face
 
 
@@ -179,3 +180,30 @@ async def test_watch_domains_refuses_bad_names(face: Face, stub: Any, names: lis
         await stub.WatchDomains(domain_pb2.WatchDomainsRequest(names=names)).read()
     assert (refusal.code, refusal.field) == (grpc.StatusCode.INVALID_ARGUMENT, "names")
     assert face.reads.table.calls == []
+
+
+async def test_get_domain_list_domains_and_watch_domains_carry_the_drift(face: Face, stub: Any) -> None:
+    face.drifts.reports = [report()]
+    face.reads.items = [
+        WatchItem(WatchKind.CHANGED, WEB_UUID, "instance-0000335c", running(), "DEFINED UPDATED")
+    ]
+    one = await stub.GetDomain(domain_pb2.GetDomainRequest(name="instance-0000335c"))
+    page = await stub.ListDomains(domain_pb2.ListDomainsRequest())
+    stream = stub.WatchDomains(domain_pb2.WatchDomainsRequest())
+    watched = await stream.read()
+    stream.cancel()
+    lost = desired_pb2.Drift.STATUS_CEILING_LOST
+    assert one.drift.status == watched.domain.drift.status == lost
+    assert {domain.uuid: domain.HasField("drift") for domain in page.domains} == {
+        WEB_UUID: True,
+        DB_UUID: False,
+    }
+
+
+async def test_get_host_sums_the_running_domains(face: Face, stub: Any) -> None:
+    host = await stub.GetHost(domain_pb2.GetHostRequest())
+    assert (host.pcpus, host.vcpu_capacity, host.running_domains) == (8, 128, 1)
+    assert (host.current_vcpus, host.maximum_vcpus, host.vcpus_left) == (3, 4, 125)
+    assert host.memory_left_kib == host.memory_capacity_kib - host.current_memory_kib
+    assert host.read_time.seconds > 1_700_000_000
+    assert face.reads.table.last == {}

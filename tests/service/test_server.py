@@ -18,12 +18,13 @@ from grpc_health.v1.health_pb2_grpc import HealthStub
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from hvsvc.service.access import NEEDED
-from hvsvc.v1 import domain_pb2, domain_pb2_grpc, operation_pb2, scaling_pb2
+from hvsvc.v1 import desired_pb2, domain_pb2, domain_pb2_grpc, drift_pb2, operation_pb2, scaling_pb2
 from tests.fakes.face import unix_face
 
 #: each service and the module that tests it
 SERVICES: list[tuple[ServiceDescriptor, str]] = [
     (domain_pb2.DESCRIPTOR.services_by_name["DomainService"], "test_domain_service.py"),
+    (drift_pb2.DESCRIPTOR.services_by_name["DriftService"], "test_drift_service.py"),
     (scaling_pb2.DESCRIPTOR.services_by_name["ScalingService"], "test_scaling_service.py"),
     (operation_pb2.DESCRIPTOR.services_by_name["OperationService"], "test_operation_service.py"),
     (operations_pb2.DESCRIPTOR.services_by_name["Operations"], "test_operation_service.py"),
@@ -57,11 +58,11 @@ def test_no_role_is_left_over() -> None:
 def test_every_service_of_our_protos_is_listed() -> None:
     ours = {
         service.full_name
-        for file in (domain_pb2, operation_pb2, scaling_pb2)
+        for file in (desired_pb2, domain_pb2, drift_pb2, operation_pb2, scaling_pb2)
         for service in file.DESCRIPTOR.services_by_name.values()
     }
     assert ours <= {service.full_name for service, _ in SERVICES}
-    assert len(list(Path("protos/hvsvc/v1").glob("*.proto"))) == 3, "list the new file's services above"
+    assert len(list(Path("protos/hvsvc/v1").glob("*.proto"))) == 5, "list the new file's services above"
 
 
 async def test_server_reflection_info_lists_what_is_served(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from hvsvc.hvctl.change_options import (
     online_option,
     reboot_option,
     size_options,
+    via_option,
     with_options,
 )
 from hvsvc.hvctl.sizes import size_kib
@@ -81,15 +82,25 @@ def setmem_command(
 
 
 @click.command("scale")
-@with_options(domain_argument, *size_options, *max_options, reboot_option, online_option)
+@with_options(domain_argument, *size_options, *max_options, reboot_option, online_option, via_option)
 @change_options
 @click.pass_context
-def scale_command(ctx: click.Context, /, domain: str, no_wait: bool, **fields: Any) -> None:
+def scale_command(ctx: click.Context, /, domain: str, no_wait: bool, via: str, **fields: Any) -> None:
     """Bring a running domain to a size.
 
     Raises its ceiling where that is needed. Where that takes a reboot, --reboot soft
     must allow it; else nothing is changed.
+
+    With --via resize the server is resized through Nova instead, with the credential of
+    --cloud, to the flavor of just this size; it restarts, to which --reboot soft must
+    consent. What came of it is looked at before it is confirmed; where it is not as the
+    flavor says, it is reverted.
     """
+    if via == "resize":
+        from hvsvc.hvctl.resize_command import run_resize  # noqa: PLC0415  with openstacksdk behind it
+
+        run_resize(ctx, domain, fields)
+        return
     request = scaling_pb2.ScaleDomainRequest(name=domain, **fields)
     run_change(ctx, lambda service: service.scaling.ScaleDomain, request, no_wait=no_wait)
 
@@ -102,7 +113,8 @@ def reboot_command(ctx: click.Context, /, domain: str, no_wait: bool, **fields: 
     """Reboot for a pending ceiling.
 
     Through Nova (soft only) where the domain is Nova's, else by shutting it down and
-    starting it. Afterwards the ceiling is read back.
+    starting it. Afterwards the ceiling is read back, and the domain is grown to the size
+    it was last asked to have, as far as the ceiling allows.
     """
     request = scaling_pb2.RebootDomainRequest(name=domain, **fields)
     run_change(ctx, lambda service: service.scaling.RebootDomain, request, no_wait=no_wait)

@@ -1,4 +1,4 @@
-"""`list`, `dominfo`, `vcpucount`: read the domains of the host."""
+"""`list`, `dominfo`, `vcpucount`, `host`: read the domains of the host, and the host."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from hvsvc.hvctl.columns import find
 from hvsvc.hvctl.document import Document, document_of, shape_of
 from hvsvc.hvctl.domain_name import domain_name, names_that_begin
 from hvsvc.hvctl.domain_text import dominfo_lines, name_of, state_text, vcpucount_lines
+from hvsvc.hvctl.drift_text import status_text
 from hvsvc.hvctl.output import print_many, print_one
+from hvsvc.hvctl.room_text import host_lines, room_lines, room_text
 from hvsvc.hvctl.service import Service, connected
 from hvsvc.hvctl.settings import global_options
 from hvsvc.hvctl.sizes import format_kib
 from hvsvc.v1 import domain_pb2
 
 DOMAIN_SHAPE: Final = shape_of(domain_pb2.Domain.DESCRIPTOR)
+HOST_SHAPE: Final = shape_of(domain_pb2.Host.DESCRIPTOR)
 VCPUS_SHAPE: Final = shape_of(domain_pb2.Vcpus.DESCRIPTOR)
 
 _STATES: Final = {
@@ -45,7 +48,8 @@ _PAGE_SIZE: Final = 100
 def list_command(ctx: click.Context, states: tuple[str, ...], server: str, guest: bool) -> None:
     """List the domains of the host, by name.
 
-    With the room each has to grow without a reboot.
+    With the room each has to grow without a reboot, and below it their sum beside what
+    the host could really give.
     """
     request = domain_pb2.ListDomainsRequest(
         page_size=_PAGE_SIZE,
@@ -56,6 +60,23 @@ def list_command(ctx: click.Context, states: tuple[str, ...], server: str, guest
     with connected(ctx, DOMAIN_SHAPE) as service:
         domains = sorted(map(document_of, _pages(service, request)), key=name_of)
         print_many(service.settings, domains, _HEADINGS, _row)
+        if service.settings.output_format == "table" and not service.settings.columns:
+            for line in room_lines(domains, document_of(_get_host(service))):
+                click.echo(line)
+
+
+@click.command("host")
+@global_options(root=False)
+@click.pass_context
+def host_command(ctx: click.Context) -> None:
+    """Report the host.
+
+    What it has, what its running domains have of it, what they could grow to, and what
+    it could really give.
+    """
+    with connected(ctx, HOST_SHAPE) as service:
+        document = document_of(_get_host(service))
+        print_one(service.settings, document, lambda: host_lines(document))
 
 
 @click.command("dominfo")
@@ -89,6 +110,10 @@ def vcpucount_command(ctx: click.Context, domain: str) -> None:
         print_one(service.settings, document, lambda: vcpucount_lines(document))
 
 
+def _get_host(service: Service) -> domain_pb2.Host:
+    return service.domains.GetHost(domain_pb2.GetHostRequest(), timeout=service.settings.call_timeout_s)
+
+
 def _get(service: Service, name: str, view: domain_pb2.DomainView.ValueType) -> domain_pb2.Domain:
     request = domain_pb2.GetDomainRequest(name=name, view=view)
     return service.domains.GetDomain(request, timeout=service.settings.call_timeout_s)
@@ -106,16 +131,7 @@ def _pages(service: Service, request: domain_pb2.ListDomainsRequest) -> Iterator
 def _row(domain: Document) -> tuple[str, ...]:
     running = "id" in domain
     side = "live" if running else "config"
-    vcpus, most_vcpus = find(domain, f"vcpus.current_{side}"), find(domain, f"vcpus.maximum_{side}")
-    memory, most_memory = (
-        find(domain, f"memory.current_{side}_kib"),
-        find(domain, f"memory.maximum_{side}_kib"),
-    )
-    room = []
-    if running and None not in (vcpus, most_vcpus, memory, most_memory):
-        room += [f"+{most_vcpus - vcpus} vCPUs"] if most_vcpus > vcpus else []
-        room += [f"+{format_kib(most_memory - memory)}"] if most_memory > memory else []
-        room = room or ["none"]
+    vcpus, memory = find(domain, f"vcpus.current_{side}"), find(domain, f"memory.current_{side}_kib")
     return (
         str(domain.get("id", "-")),
         find(domain, "nova.name") or "-",
@@ -123,12 +139,15 @@ def _row(domain: Document) -> tuple[str, ...]:
         state_text(domain),
         "-" if vcpus is None else str(vcpus),
         "-" if memory is None else format_kib(memory),
-        ", ".join(room) or "-",
+        room_text(domain),
         _note(domain),
     )
 
 
 def _note(domain: Document) -> str:
+    drift = domain.get("drift", {})
+    if drift.get("status", "IN_SYNC") not in {"IN_SYNC", "PENDING_REBOOT"}:
+        return status_text(drift)
     if domain.get("pending_reboot"):
         return "pending reboot"
     reasons = {condition.get("reason") for condition in domain.get("conditions", [])}

@@ -8,12 +8,13 @@ from google.protobuf.duration_pb2 import Duration
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from hvsvc.domain import report
+from hvsvc.domain.allocation import AllocationFacts
 from hvsvc.domain.definition import Definition, NovaMetadata
 from hvsvc.domain.facts import DomainFacts, DomainState
 from hvsvc.domain.topology import Topology
 from hvsvc.operations.reads import WatchItem, WatchKind
 from hvsvc.service.status import clean
-from hvsvc.v1 import domain_pb2
+from hvsvc.v1 import desired_pb2, domain_pb2
 
 STATES: Final = {
     DomainState.NO_STATE: domain_pb2.DOMAIN_STATE_NO_STATE,
@@ -45,8 +46,10 @@ def timestamp(time_s: float) -> Timestamp:
     return stamp
 
 
-def to_domain(facts: DomainFacts, read_time_s: float | None) -> domain_pb2.Domain:
-    """The whole report of one domain."""
+def to_domain(
+    facts: DomainFacts, read_time_s: float | None, drift: desired_pb2.Drift | None = None
+) -> domain_pb2.Domain:
+    """The whole report of one domain; `drift` where something is recorded for it."""
     known = facts.definition
     described = report.describe(facts)
     domain = domain_pb2.Domain(
@@ -75,6 +78,8 @@ def to_domain(facts: DomainFacts, read_time_s: float | None) -> domain_pb2.Domai
             for note in described.conditions
         ],
         etag=facts.etag,
+        drift=drift,
+        allocation=None if facts.allocation is None else _allocation(facts.allocation),
         virt_type=known.virt_type,
         arch=known.arch,
         machine=known.machine,
@@ -102,11 +107,13 @@ def to_topology(topology: Topology) -> domain_pb2.Topology:
     )
 
 
-def to_watch(item: WatchItem, read_time_s: float) -> domain_pb2.WatchDomainsResponse:
+def to_watch(
+    item: WatchItem, read_time_s: float, drift: desired_pb2.Drift | None = None
+) -> domain_pb2.WatchDomainsResponse:
     """One message of a watch; a domain that is gone has names only."""
     message = domain_pb2.WatchDomainsResponse(type=WATCH_TYPES[item.kind], event=item.event)
     if item.facts is not None:
-        message.domain.CopyFrom(to_domain(item.facts, read_time_s))
+        message.domain.CopyFrom(to_domain(item.facts, read_time_s, drift))
     elif item.uuid:
         message.domain.name = resource_name(item.uuid)
         message.domain.uuid = item.uuid
@@ -154,6 +161,14 @@ def _nova(uuid: str, nova: NovaMetadata) -> domain_pb2.NovaServer:
         flavor_memory_mib=nova.flavor_memory_mib,
         project=clean(nova.project),
         project_id=nova.project_id,
+    )
+
+
+def _allocation(allocation: AllocationFacts) -> domain_pb2.Allocation:
+    return domain_pb2.Allocation(
+        vcpus=allocation.size.vcpus,
+        memory_mib=allocation.size.memory_mib,
+        resource_provider=allocation.resource_provider,
     )
 
 

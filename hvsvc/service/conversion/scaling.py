@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from hvsvc.domain.flavor import Flavor
 from hvsvc.domain.outcome import Note, Outcome
+from hvsvc.domain.resize_road import ResizeRoad
 from hvsvc.domain.steps import Effect, Step, StepKind, StepRecord, StepState
 from hvsvc.operations.changes import PlanReport
 from hvsvc.service.conversion.domains import timestamp, to_domain, to_topology
@@ -18,6 +20,7 @@ KINDS: Final = {
     StepKind.SET_MEMORY_LIVE: scaling_pb2.Step.KIND_SET_MEMORY_LIVE,
     StepKind.SET_VCPUS_LIVE: scaling_pb2.Step.KIND_SET_VCPUS_LIVE,
     StepKind.ONLINE_GUEST_CPUS: scaling_pb2.Step.KIND_ONLINE_GUEST_CPUS,
+    StepKind.SET_ALLOCATION: scaling_pb2.Step.KIND_SET_ALLOCATION,
 }
 EFFECTS: Final = {
     Effect.LIVE: scaling_pb2.Step.EFFECT_LIVE,
@@ -51,6 +54,25 @@ def to_plan(report: PlanReport, read_time_s: float) -> scaling_pb2.PlanScaleResp
         topology=None if plan.topology is None else to_topology(plan.topology),
         etag=plan.etag,
         domain=to_domain(report.facts, read_time_s),
+        resize=None if report.resize is None else _to_resize(report.resize),
+    )
+
+
+def _to_resize(road: ResizeRoad) -> scaling_pb2.ResizeRoad:
+    return scaling_pb2.ResizeRoad(
+        exact=None if road.exact is None else _to_flavor(road.exact),
+        above=None if road.above is None else _to_flavor(road.above),
+        consequences=[clean(text) for text in road.consequences],
+    )
+
+
+def _to_flavor(flavor: Flavor) -> scaling_pb2.ResizeRoad.Flavor:
+    return scaling_pb2.ResizeRoad.Flavor(
+        id=clean(flavor.id),
+        name=clean(flavor.name),
+        vcpus=flavor.vcpus,
+        memory_mib=flavor.memory_mib,
+        disk_gib=flavor.disk_gib,
     )
 
 

@@ -7,9 +7,9 @@ import json
 import pytest
 import yaml
 
-from hvsvc.v1 import domain_pb2
+from hvsvc.v1 import desired_pb2, domain_pb2
 from tests.fakes.hvsvc_server import FakeHvsvc
-from tests.fakes.service_messages import UUID, domain, error_info, off_domain, status
+from tests.fakes.service_messages import UUID, domain, drift, error_info, host, off_domain, status
 from tests.hvctl.conftest import HVCTL, Hvctl, clean_env
 from tests.hvctl.terminal_session import TerminalSession
 
@@ -86,7 +86,10 @@ def test_list_shows_the_room_to_grow_by_name(hvctl: Hvctl, fake: FakeHvsvc) -> N
     other = domain(vcpus=4, max_vcpus=4, memory_kib=1048576)
     other.id = 9
     other.conditions.add(reason="CONFIG_LIVE_DIFFER", message="vCPUs config 2, live 4")
-    fake.domains = [domain(vcpus=2, max_vcpus=8), full, other, off_domain()]
+    lost = domain(drift=drift(), pending_reboot=True)
+    lost.id = 10
+    fake.domains = [domain(vcpus=2, max_vcpus=8), full, other, lost, off_domain()]
+    fake.host = host()
     rows = [line.split("  ") for line in hvctl("list").stdout.splitlines()]
     cells = [[cell.strip() for cell in row if cell.strip()] for row in rows]
     assert cells == [
@@ -95,7 +98,26 @@ def test_list_shows_the_room_to_grow_by_name(hvctl: Hvctl, fake: FakeHvsvc) -> N
         ["7", "web-1", "instance-0000335c", "running", "2", "512 MiB", "+6 vCPUs, +512 MiB"],
         ["8", "web-1", "instance-0000335c", "running", "2", "1 GiB", "none", "pending reboot"],
         ["9", "web-1", "instance-0000335c", "running", "4", "1 GiB", "none", "next start differs"],
+        ["10", "web-1", "instance-0000335c", "running", "2", "512 MiB", "+512 MiB", "ceiling lost"],
+        [],
+        ["Room to grow together: +6 vCPUs, +1 GiB; the host could give 124 vCPUs and 94 GiB more"],
     ]
+    assert len(json.loads(hvctl("list", "-f", "json").stdout)) == 5
+
+
+def test_host_is_a_document_too(hvctl: Hvctl, fake: FakeHvsvc) -> None:
+    fake.host = host()
+    found = json.loads(hvctl("host", "-f", "json").stdout)
+    assert (found["pcpus"], found["vcpus_left"], found["memory_left_kib"]) == (8, 124, 94 << 20)
+    assert hvctl("host", "-f", "value", "-c", "maximum_vcpus").stdout == "16\n"
+
+
+def test_dominfo_shows_a_drift(hvctl: Hvctl, fake: FakeHvsvc) -> None:
+    fake.domains = [domain(drift=drift())]
+    lines = hvctl("dominfo", "web-1").stdout.splitlines()
+    assert lines[lines.index("Drift: ceiling lost") + 1] == "  stored maximum vCPUs: 8 asked, 2 found"
+    fake.domains = [domain(drift=drift(desired_pb2.Drift.STATUS_IN_SYNC))]
+    assert "Drift" not in hvctl("dominfo", "web-1").stdout
 
 
 def test_list_filters(hvctl: Hvctl, fake: FakeHvsvc) -> None:

@@ -7,9 +7,10 @@ from typing import Any
 
 from google.protobuf import json_format
 
+from hvsvc.domain.allocation import AllocationFacts, Size
 from hvsvc.domain.facts import Balloon, DomainState
 from hvsvc.domain.topology import Topology
-from hvsvc.errors import GuestAgentError, Reason
+from hvsvc.errors import GuestAgentError, NotPermittedError, Reason
 from hvsvc.operations.reads import WatchItem, WatchKind
 from hvsvc.service.conversion import domains
 from hvsvc.v1 import domain_pb2
@@ -123,6 +124,20 @@ def test_ga_01_why_the_guest_is_silent_is_a_condition() -> None:
     assert not domain.vcpus.HasField("guest_online")
     said = {each.reason: each.message for each in domain.conditions}
     assert said["AGENT_NOT_CONNECTED"] == "nobody listens ?"
+
+
+def test_the_allocation_is_reported_beside_flavor_and_domain() -> None:
+    assert not domains.to_domain(running(), None).HasField("allocation")
+    allocated = AllocationFacts(Size(8, 2048), "3f1b5f8e-6d1c-4b2a-8a55-0c2f9f0f7a11")
+    domain = domains.to_domain(running(allocation=allocated), None)
+    assert domain.allocation == domain_pb2.Allocation(
+        vcpus=8, memory_mib=2048, resource_provider="3f1b5f8e-6d1c-4b2a-8a55-0c2f9f0f7a11"
+    )
+    assert "ALLOCATION_DIFFERS" in {each.reason for each in domain.conditions}
+    error = NotPermittedError(Reason.PLACEMENT_NOT_PERMITTED, "not yours")
+    silent = domains.to_domain(running(allocation_error=error), None)
+    assert not silent.HasField("allocation")
+    assert "PLACEMENT_NOT_PERMITTED" in {each.reason for each in silent.conditions}
 
 
 def test_every_state_has_its_number() -> None:

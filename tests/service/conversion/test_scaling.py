@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from hvsvc.domain.flavor import Flavor
 from hvsvc.domain.outcome import Note, Outcome
+from hvsvc.domain.resize_road import ResizeRoad
 from hvsvc.domain.steps import Effect, StepKind, StepState
 from hvsvc.errors import Reason
 from hvsvc.operations.changes import PlanReport
@@ -53,6 +55,18 @@ def test_a_plan_in_full() -> None:
     assert message.etag == "0f" * 32
     assert message.domain.vcpus.maximum_config == 8
     assert message.domain.read_time.ToMilliseconds() == 12_500
+
+
+def test_a_plan_shows_the_other_road() -> None:
+    assert not scaling.to_plan(PlanReport(plan=plan(), facts=running()), 12.5).HasField("resize")
+    big = Flavor("f-big", "big", 4, 1024, 10)
+    road = ResizeRoad(None, big, ("the server restarts \ud800",))
+    message = scaling.to_plan(PlanReport(plan=plan(), facts=running(), resize=road), 12.5).resize
+    assert not message.HasField("exact")
+    assert message.above == scaling_pb2.ResizeRoad.Flavor(
+        id="f-big", name="big", vcpus=4, memory_mib=1024, disk_gib=10
+    )
+    assert list(message.consequences) == ["the server restarts ?"]
 
 
 def test_a_step_shows_its_times_and_evidence() -> None:

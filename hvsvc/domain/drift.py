@@ -1,0 +1,214 @@
+"""Drift: what was asked for, compared with what is there. Judged afresh at each look, never kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from hvsvc.domain.check_live import current_memory_kib, has_balloon
+from hvsvc.domain.definition import Definition
+from hvsvc.domain.desired import DesiredState
+from hvsvc.domain.facts import DomainFacts, ServerFacts
+from hvsvc.domain.limits import MIB_KIB, round_to_mib
+from hvsvc.domain.memory import format_kib
+from hvsvc.errors import HvsvcError, NotFoundError
+
+
+class DriftStatus(Enum):
+    """How desired and found compare; the first that applies, from the end of this list up."""
+
+    IN_SYNC = "in_sync"
+    PENDING_REBOOT = "pending_reboot"
+    CEILING_LOST = "ceiling_lost"
+    SHRUNK = "shrunk"
+    FLAVOR_CHANGED = "flavor_changed"
+    MOVED = "moved"
+    GONE = "gone"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One comparison; `differences` name both values each."""
+
+    status: DriftStatus
+    differences: tuple[str, ...] = ()
+    next_step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LostCeiling:
+    """What of the desired ceiling the stored definition lacks; None where it has it, or more."""
+
+    max_vcpus: int | None = None
+    max_memory_kib: int | None = None
+    #: the maximum is there, the exact factors asked for are not
+    topology: bool = False
+
+    def __bool__(self) -> bool:
+        return self.topology or self.max_vcpus is not None or self.max_memory_kib is not None
+
+
+def judge_drift(desired: DesiredState, facts: DomainFacts) -> Drift:
+    """Compares the record of a domain that is on this host with it.
+
+    The order of the checks is the order in which one explains the next: a resize
+    explains a lost ceiling, a lost ceiling explains a small live one.
+    """
+    if desired.superseded_by(facts):
+        return _flavor_changed(desired, facts)
+    if differences := tuple(_ceiling_differences("stored", desired, facts.config)):
+        return Drift(DriftStatus.CEILING_LOST, differences, _regain(facts))
+    if facts.live is not None and (differences := tuple(_ceiling_differences("live", desired, facts.live))):
+        return Drift(
+            DriftStatus.PENDING_REBOOT,
+            differences,
+            "reboot it softly when the guest may be (hvctl reboot), which also grows it to the recorded size",
+        )
+    if differences := tuple(_current_differences(desired, facts)):
+        return Drift(DriftStatus.SHRUNK, differences, _regrow(desired))
+    return Drift(DriftStatus.IN_SYNC)
+
+
+def judge_absence(desired: DesiredState, server: ServerFacts | None, error: HvsvcError | None) -> Drift:
+    """Says why a recorded domain is not on this host, by what Nova answered; never guesses.
+
+    :param server: Nova's answer; None where it gave none, with `error` then saying why.
+    """
+    if not desired.is_server:
+        return Drift(
+            DriftStatus.GONE,
+            ("the domain was undefined, and is not Nova's",),
+            "drop the record (hvctl forget), or define the domain again",
+        )
+    if server is None:
+        return _unanswered(desired, error)
+    if server.status == "DELETED":
+        return Drift(DriftStatus.GONE, ("Nova says the server is deleted",), _DROPS_ITSELF)
+    if server.task_state is not None:
+        return Drift(
+            DriftStatus.UNKNOWN,
+            (f"Nova is at work on the server (task_state {server.task_state})",),
+            "look again when it has finished",
+        )
+    if server.host is not None and server.host == desired.nova_host:
+        return Drift(
+            DriftStatus.UNKNOWN,
+            (
+                f"Nova says the server is here ({server.host}) in status {server.status}, libvirt has no such domain",
+            ),
+            "let Nova make the domain anew (openstack server reboot --hard), unless the server is to be deleted",
+        )
+    where = f"on host {server.host}" if server.host is not None else "not on this host"
+    return Drift(
+        DriftStatus.MOVED,
+        (f"Nova says the server is {where}, in status {server.status}",),
+        "ask the hvsvc of the host that runs it; the record here is for its return; drop it with hvctl forget",
+    )
+
+
+_DROPS_ITSELF = "nothing: the record is dropped at the next look at it"
+
+
+def _unanswered(desired: DesiredState, error: HvsvcError | None) -> Drift:
+    if isinstance(error, NotFoundError) and desired.seen_in_nova:
+        return Drift(DriftStatus.GONE, ("Nova no longer knows the server",), _DROPS_ITSELF)
+    why = error.message if error is not None else "this host has no Nova credential"
+    return Drift(
+        DriftStatus.UNKNOWN,
+        (f"the domain is not on this host, and Nova did not say why: {why}",),
+        "look for the server in Nova (openstack server show); drop the record with hvctl forget if it is deleted",
+    )
+
+
+def find_lost_ceiling(desired: DesiredState, config: Definition | None) -> LostCeiling:
+    """What a re-apply must write; nothing for a transient domain, which has nothing to write to."""
+    if config is None:
+        return LostCeiling()
+    vcpus, memory_kib = desired.max_vcpus, desired.max_memory_kib
+    lost_vcpus = vcpus if vcpus is not None and config.maximum_vcpus < vcpus else None
+    return LostCeiling(
+        max_vcpus=lost_vcpus,
+        max_memory_kib=memory_kib
+        if memory_kib is not None and round_to_mib(config.memory_kib) < memory_kib
+        else None,
+        topology=lost_vcpus is None and _other_factors(desired, config),
+    )
+
+
+def _other_factors(desired: DesiredState, found: Definition) -> bool:
+    """Whether just the maximum asked for is there, but not with the factors it was asked with."""
+    exact = desired.topology.exact
+    return exact is not None and found.maximum_vcpus == exact.product and found.topology != exact
+
+
+def _ceiling_differences(side: str, desired: DesiredState, found: Definition | None) -> Iterator[str]:
+    if found is None:
+        yield f"{side} definition: one was asked to have a ceiling, the domain is transient and has none"
+        return
+    vcpus, memory_kib = desired.max_vcpus, desired.max_memory_kib
+    if vcpus is not None and found.maximum_vcpus < vcpus:
+        yield f"{side} maximum vCPUs: {vcpus} asked, {found.maximum_vcpus} found"
+    if memory_kib is not None and round_to_mib(found.memory_kib) < memory_kib:
+        yield f"{side} maximum memory: {format_kib(memory_kib)} asked, {format_kib(found.memory_kib)} found"
+    if _other_factors(desired, found):
+        yield f"{side} topology: {desired.topology.exact} asked, {found.topology or 'none'} found"
+
+
+def _current_differences(desired: DesiredState, facts: DomainFacts) -> Iterator[str]:
+    config, live, guest = facts.config, facts.live, facts.guest
+    for what, count in (
+        ("stored current vCPUs", config.current_vcpus if config else None),
+        ("live current vCPUs", live.current_vcpus if live else None),
+        ("guest CPUs online", guest.online if guest else None),
+    ):
+        if desired.vcpus is not None and count is not None and count < desired.vcpus:
+            yield f"{what}: {desired.vcpus} asked, {count} found"
+    for what, size_kib in (
+        ("stored current memory", config.current_memory_kib if config else None),
+        ("live memory", _live_memory_kib(facts)),
+    ):
+        wanted = desired.memory_kib
+        if wanted is not None and size_kib is not None and size_kib <= wanted - MIB_KIB:
+            yield f"{what}: {format_kib(wanted)} asked, {format_kib(size_kib)} found"
+
+
+def _live_memory_kib(facts: DomainFacts) -> int | None:
+    if facts.live is None:
+        return None
+    return current_memory_kib(facts) if has_balloon(facts.live) else facts.live.memory_kib
+
+
+def _flavor_changed(desired: DesiredState, facts: DomainFacts) -> Drift:
+    nova = facts.nova
+    assert nova is not None, "only a server has a flavor"
+
+    def text(name: str, vcpus: int | None, memory_mib: int | None) -> str:
+        return f"{name or 'unnamed'} ({vcpus} vCPUs, {memory_mib} MiB)"
+
+    then = text(desired.flavor, desired.flavor_vcpus, desired.flavor_memory_mib)
+    now = text(nova.flavor, nova.flavor_vcpus, nova.flavor_memory_mib)
+    return Drift(
+        DriftStatus.FLAVOR_CHANGED,
+        (f"flavor: {then} when it was asked, {now} now: the server was resized since",),
+        "nothing is re-applied; ask for a new size, or drop the record (hvctl forget)",
+    )
+
+
+def _regain(facts: DomainFacts) -> str:
+    if facts.nova is not None and facts.live is None:
+        return "start the server first: Nova's start makes the definition anew; then raise the ceiling again"
+    return (
+        "write the ceiling again (hvctl raise, or policy config: hvctl drift DOMAIN --policy config), then reboot "
+        "softly (hvctl reboot)"
+    )
+
+
+def _regrow(desired: DesiredState) -> str:
+    sizes = []
+    if desired.vcpus is not None:
+        sizes.append(f"--vcpus {desired.vcpus}")
+    if desired.memory_kib is not None:
+        sizes.append(f"--memory {format_kib(desired.memory_kib).replace(' ', '')}")
+    return f"grow it again (hvctl scale DOMAIN {' '.join(sizes)}), or drop the record (hvctl forget)"

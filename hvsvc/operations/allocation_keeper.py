@@ -1,0 +1,139 @@
+"""Keeps Placement's allocations at the truth after whatever Nova does to a domain."""
+
+from __future__ import annotations
+
+import asyncio
+
+import structlog
+
+from hvsvc.domain.facts import LifecycleEvent
+from hvsvc.domain.plan_allocation import true_size
+from hvsvc.errors import AbortedError, HvsvcError, NotFoundError
+from hvsvc.operations.context import Deadline, Tools
+from hvsvc.operations.domain_locks import ALLOCATION, DomainLocks
+from hvsvc.operations.step_allocation import reconcile_allocation, wait_settled
+
+#: events after which a domain may have another size
+_RELATED = frozenset(
+    {
+        LifecycleEvent.DEFINED_ADDED,
+        LifecycleEvent.DEFINED_UPDATED,
+        LifecycleEvent.STARTED,
+        LifecycleEvent.STOPPED_SHUTDOWN,
+        LifecycleEvent.STOPPED_DESTROYED,
+        LifecycleEvent.STOPPED_CRASHED,
+        LifecycleEvent.STOPPED_FAILED,
+        LifecycleEvent.STOPPED_OTHER,
+    }
+)
+_RETRY_S = 1.0
+
+_log = structlog.stdlib.get_logger("hvsvc.allocations")
+
+
+class AllocationKeeper:
+    """For policy ENFORCE: looks at the start, after each event that may change a size, and in a sweep.
+
+    Operations bring the allocation to the truth themselves; this is for a hard reboot,
+    a stop and start, a resize by Nova, an edit by somebody else, and for a Placement
+    that could not be asked when an operation ended.
+    """
+
+    def __init__(self, tools: Tools, locks: DomainLocks, *, sweep_interval_s: float) -> None:
+        self._tools = tools
+        self._locks = locks
+        self._sweep_interval_s = sweep_interval_s
+        self._looks: dict[str, asyncio.Task[None]] = {}
+        self._again: set[str] = set()
+
+    async def run(self) -> None:
+        """Keeps until cancelled."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._follow_events(), name="allocation events")
+                group.create_task(self._sweep(), name="allocation sweep")
+        finally:
+            looks = tuple(self._looks.values())
+            for look in looks:
+                look.cancel()
+            await asyncio.gather(*looks, return_exceptions=True)
+
+    async def _follow_events(self) -> None:
+        while True:
+            try:
+                async with self._tools.hypervisor.events() as events:
+                    await self._look_at_all()  # what happened while nobody watched
+                    async for event in events:
+                        if event.kind in _RELATED:
+                            self._poke(event.uuid)
+            except HvsvcError as err:
+                _log.debug("allocation_events_lost", error=err.message)
+            await asyncio.sleep(_RETRY_S)
+
+    async def _sweep(self) -> None:
+        while True:
+            await asyncio.sleep(self._sweep_interval_s)
+            try:
+                await self._look_at_all()
+            except HvsvcError as err:
+                _log.debug("allocations_not_looked_at", error=err.message)
+
+    async def _look_at_all(self) -> None:
+        for facts in await self._tools.hypervisor.read_domains():
+            if facts.nova is not None:
+                self._poke(facts.uuid)
+
+    def _poke(self, uuid: str) -> None:
+        if uuid in self._looks:
+            self._again.add(uuid)
+            return
+        self._looks[uuid] = asyncio.create_task(self._look(uuid), name=f"allocation of {uuid}")
+
+    async def _look(self, uuid: str) -> None:
+        try:
+            await self.keep(uuid)
+            while uuid in self._again:
+                self._again.discard(uuid)
+                await self.keep(uuid)
+        except NotFoundError:
+            pass  # the domain is gone: its allocation is Nova's alone
+        except HvsvcError as err:
+            _log.warning("allocation_not_kept", domain=uuid, reason=err.reason.value, error=err.message)
+        finally:
+            self._again.discard(uuid)
+            del self._looks[uuid]
+
+    async def keep(self, uuid: str) -> None:
+        """Brings one allocation to the truth, once neither Nova nor an operation is at work on the server.
+
+        :raises HvsvcError: what libvirt, Nova or Placement answered; AbortedError where the
+            server is busy for longer than a reboot may take, or in a state to be left alone.
+        """
+        deadline = Deadline(self._tools.clock, self._tools.timeouts.reboot_timeout_s)
+        while await self._differs(uuid):
+            try:
+                await self._reconcile(uuid)
+            except AbortedError as err:
+                if deadline.over or err.metadata.get("taskState") == "None":
+                    raise
+                await self._tools.clock.sleep(self._tools.timeouts.nova_poll_interval_s)
+            else:
+                return
+
+    async def _differs(self, uuid: str) -> bool:
+        """Looked at without the domain's lock, so that nobody is held up where there is nothing to write."""
+        await wait_settled(self._tools, uuid)
+        domain = await self._tools.around.with_allocation(await self._tools.hypervisor.read_domain(uuid))
+        if domain.allocation_error is not None:
+            raise domain.allocation_error
+        return domain.allocation is not None and domain.allocation.size != true_size(domain)
+
+    async def _reconcile(self, uuid: str) -> None:
+        self._locks.acquire(uuid, ALLOCATION)
+        try:
+            written = await reconcile_allocation(self._tools, uuid)
+        finally:
+            self._locks.release(uuid, ALLOCATION)
+        if written is not None:
+            before, after = written
+            _log.info("allocation_kept", domain=uuid, before=str(before), after=str(after))

@@ -1,0 +1,37 @@
+"""The sum of a host's running domains."""
+
+from __future__ import annotations
+
+from hvsvc.domain.facts import DomainState
+from hvsvc.domain.host_room import HostResources, sum_host
+from hvsvc.domain.limits import HostLimits
+from tests.fakes.worlds import GIB, MIB, facts
+
+RESOURCES = HostResources(pcpus=4, memory_kib=8 * GIB)
+LIMITS = HostLimits(vcpu_overcommit_ratio=2.0, memory_overcommit_ratio=1.5)
+
+
+def test_running_and_paused_domains_count_and_those_off_do_not() -> None:
+    grown = {"maximum": 8, "current": 3, "memory_kib": 2 * GIB, "current_memory_kib": GIB}
+    room = sum_host(
+        RESOURCES,
+        LIMITS,
+        [
+            facts(grown),
+            facts({"maximum": 2, "current": 2}, state=DomainState.PAUSED),
+            facts(grown, running=False),
+        ],
+    )
+    assert (room.running_domains, room.current_vcpus, room.maximum_vcpus) == (2, 5, 10)
+    assert (room.current_memory_kib, room.maximum_memory_kib) == (GIB + 512 * MIB, 2 * GIB + 512 * MIB)
+    assert (room.vcpu_capacity, room.memory_capacity_kib) == (8, 12 * GIB)
+    assert (room.vcpus_left, room.memory_left_kib) == (3, 12 * GIB - GIB - 512 * MIB)
+
+
+def test_a_host_that_is_over_its_ratio_has_nothing_left() -> None:
+    room = sum_host(
+        HostResources(1, GIB),
+        HostLimits(1.0, 1.0),
+        [facts({"maximum": 4, "current": 4, "memory_kib": 2 * GIB})],
+    )
+    assert (room.vcpus_left, room.memory_left_kib) == (0, 0)

@@ -1,0 +1,148 @@
+"""The books are put right after whatever Nova does, without being asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from hvsvc.domain.allocation import AllocationFacts, PlacementPolicy, Size
+from hvsvc.domain.edit_definition import Edit, edit_definition
+from hvsvc.domain.facts import LifecycleEvent
+from hvsvc.errors import AbortedError, Reason, UnavailableError
+from hvsvc.operations.allocation_keeper import AllocationKeeper
+from tests.fakes.host import FakeHost, host
+from tests.fakes.placement import PROVIDER, FakePlacement
+from tests.fakes.targets import ROOMY
+from tests.fakes.worlds import UUID
+from tests.operations.conftest import Floor
+
+FloorOf = Callable[..., Floor]
+
+
+def grown(vcpus: int = 8, memory_mib: int = 1024) -> FakePlacement:
+    return FakePlacement(AllocationFacts(Size(vcpus, memory_mib), PROVIDER))
+
+
+def keeper_of(floor_of: FloorOf, fake: FakeHost, placement: FakePlacement) -> tuple[Floor, AllocationKeeper]:
+    floor = floor_of(fake, placement=placement, policy=PlacementPolicy.ENFORCE)
+    return floor, AllocationKeeper(floor.tools, floor.locks, sweep_interval_s=3600)
+
+
+@asynccontextmanager
+async def running(keeper: AllocationKeeper) -> AsyncIterator[None]:
+    task = asyncio.create_task(keeper.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not condition():  # noqa: ASYNC110 what it looks at tells nobody
+            await asyncio.sleep(0.01)
+
+
+async def test_it_looks_at_the_start_and_after_each_event(floor_of: FloorOf) -> None:
+    fake, placement = host(**ROOMY, nova=True), grown()
+    _, keeper = keeper_of(floor_of, fake, placement)
+    async with running(keeper):
+        await until(lambda: placement.allocation.size == Size(2, 512))
+        fake.config_xml = edit_definition(fake.config_xml, Edit(current_vcpus=4))
+        fake.emit(LifecycleEvent.BALLOON_CHANGED)
+        fake.emit(LifecycleEvent.DEFINED_UPDATED)
+        await until(lambda: placement.allocation.size == Size(4, 512))
+
+
+async def test_it_waits_until_nova_has_finished(floor_of: FloorOf) -> None:
+    fake, placement = host(**ROOMY, nova=True), grown()
+    fake.server = replace(fake.server, task_state="rebooting_hard")
+    _, keeper = keeper_of(floor_of, fake, placement)
+    looks: list[float] = []
+
+    def finish() -> None:
+        looks.append(fake.clock.time_s)
+        assert placement.calls == []
+        fake.server = replace(fake.server, task_state=None)
+
+    fake.clock.at(3, finish)
+    await keeper.keep(UUID)
+    assert looks
+    assert placement.calls == [Size(2, 512)]
+
+
+async def test_an_operation_under_way_is_left_to_itself(floor_of: FloorOf) -> None:
+    fake, placement = host(**ROOMY, nova=True), grown()
+    floor, keeper = keeper_of(floor_of, fake, placement)
+    floor.locks.acquire(UUID, "op-1")
+    fake.clock.at(3, lambda: floor.locks.release(UUID, "op-1"))
+    begin_s = fake.clock.time_s
+    await keeper.keep(UUID)
+    assert fake.clock.time_s >= begin_s + 3
+    assert placement.calls == [Size(2, 512)]
+    floor.locks.acquire(UUID, "op-2")
+
+
+async def test_a_state_that_is_to_be_left_alone_is_not_waited_for(floor_of: FloorOf) -> None:
+    fake, placement = host(**ROOMY, nova=True), grown()
+    fake.server = replace(fake.server, status="VERIFY_RESIZE")
+    floor, keeper = keeper_of(floor_of, fake, placement)
+    with pytest.raises(AbortedError) as caught:
+        await keeper.keep(UUID)
+    assert caught.value.reason is Reason.SERVER_BUSY
+    assert placement.calls == []
+    floor.locks.acquire(UUID, "op-1")
+
+
+async def test_the_next_look_does_what_a_placement_that_was_down_prevented(floor_of: FloorOf) -> None:
+    fake, placement = host(**ROOMY, nova=True), grown()
+    placement.errors["read_allocation"] = UnavailableError(Reason.PLACEMENT_UNAVAILABLE, "down")
+    asked: list[str] = []
+    placement.before_call = asked.append
+    floor, _ = keeper_of(floor_of, fake, placement)
+    keeper = AllocationKeeper(floor.tools, floor.locks, sweep_interval_s=0.05)
+    async with running(keeper):
+        await until(lambda: len(asked) > 1)
+        assert placement.calls == []
+        del placement.errors["read_allocation"]
+        await until(lambda: placement.allocation.size == Size(2, 512))
+
+
+async def test_events_that_are_lost_make_it_look_at_all_again(floor_of: FloorOf) -> None:
+    fake, placement = host(**ROOMY, nova=True), grown(2, 512)
+    _, keeper = keeper_of(floor_of, fake, placement)
+    async with running(keeper):
+        await until(lambda: bool(fake._queues))
+        placement.allocation = grown().allocation
+        fake.lose_connection(UnavailableError(Reason.LIBVIRT_UNAVAILABLE, "gone"))
+        await until(lambda: placement.allocation.size == Size(2, 512))
+
+
+async def test_a_user_is_told_what_the_lock_is_for(floor_of: FloorOf) -> None:
+    fake, placement = host(**ROOMY, nova=True), grown()
+    floor, keeper = keeper_of(floor_of, fake, placement)
+    told: list[str] = []
+
+    def second(name: str) -> None:
+        if name == "set_allocation":
+            with pytest.raises(AbortedError) as caught:
+                floor.locks.acquire(UUID, "op-1")
+            told.append(caught.value.message)
+
+    placement.before_call = second
+    await keeper.keep(UUID)
+    assert "allocation in Placement is being written" in told[0]
+
+
+async def test_nobody_is_held_up_where_there_is_nothing_to_write(floor_of: FloorOf) -> None:
+    fake, placement = host(**ROOMY, nova=True), grown(2, 512)
+    floor, keeper = keeper_of(floor_of, fake, placement)
+    placement.before_call = lambda name: floor.locks.acquire(UUID, "op-1")
+    await keeper.keep(UUID)
+    assert placement.calls == []

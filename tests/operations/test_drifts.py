@@ -1,0 +1,116 @@
+"""Reading, setting and dropping records, over a host that behaves as told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from hvsvc.domain.desired import ReapplyPolicy
+from hvsvc.domain.drift import DriftStatus
+from hvsvc.domain.target import Method, RebootMode, Target
+from hvsvc.errors import InvalidArgumentError, NotFoundError, Reason, UnavailableError
+from tests.fakes.host import host
+from tests.fakes.targets import RAISE
+from tests.fakes.worlds import GIB, UUID
+from tests.operations.conftest import Floor
+
+FloorOf = Callable[..., Floor]
+SCALE = Target(Method.SCALE_DOMAIN, vcpus=4, memory_kib=GIB, reboot=RebootMode.SOFT)
+
+
+async def test_get_drift_compares_at_each_look(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    await floor.result(SCALE)
+    seen = [(await floor.drifts.get("web-1")).drift.status]
+    floor.host.hard_reboot()
+    seen.append((await floor.drifts.get(UUID)).drift.status)
+    floor.host.defined = False
+    floor.host.server = replace(floor.host.server, host="cmp2")
+    seen.append((await floor.drifts.get("web-1")).drift.status)
+    floor.host.errors["read_server"] = UnavailableError(Reason.NOVA_UNAVAILABLE, "HTTP 503")
+    seen.append((await floor.drifts.get("instance-00000001")).drift.status)
+    floor.host.errors["read_server"] = NotFoundError(Reason.SERVER_NOT_FOUND, "gone")
+    seen += [report.drift.status for report in await floor.drifts.list()]
+    assert seen == [
+        DriftStatus.IN_SYNC,
+        DriftStatus.CEILING_LOST,
+        DriftStatus.MOVED,
+        DriftStatus.UNKNOWN,
+        DriftStatus.GONE,
+    ]
+    assert floor.journal.desired, "a read drops nothing"
+
+
+async def test_the_guest_is_part_of_it(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    await floor.result(SCALE)
+    floor.host.guest[3] = False
+    report = await floor.drifts.get(UUID)
+    assert (report.drift.status, report.drift.differences) == (
+        DriftStatus.SHRUNK,
+        ("guest CPUs online: 4 asked, 3 found",),
+    )
+
+
+async def test_what_was_never_asked_is_not_found(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    for name in (UUID, "web-1", "other"):
+        with pytest.raises(NotFoundError) as refused:
+            await floor.drifts.get(name)
+        assert refused.value.reason is Reason.NOTHING_RECORDED
+    assert await floor.drifts.list() == []
+    assert await floor.drifts.of(await floor.host.read_domain(UUID)) is None
+
+
+async def test_a_name_of_two_records_of_domains_that_left_is_refused(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    await floor.result(RAISE)
+    other = "11111111-2222-4333-8444-555555555555"
+    floor.journal.desired[other] = replace(floor.journal.desired[UUID], uuid=other)
+    floor.host.defined = False
+    with pytest.raises(InvalidArgumentError) as refused:
+        await floor.drifts.get("web-1")
+    assert refused.value.reason is Reason.AMBIGUOUS_NAME
+    assert other in refused.value.metadata["candidates"]
+
+
+async def test_a_report_of_a_domain_does_not_fail_for_its_journal(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    await floor.result(RAISE)
+    facts = await floor.host.read_domain(UUID)
+    assert await floor.drifts.of(facts) is not None
+    floor.journal.errors["read_desired"] = UnavailableError(Reason.JOURNAL_UNAVAILABLE, "disk")
+    assert await floor.drifts.of(facts) is None
+    with pytest.raises(UnavailableError):
+        await floor.drifts.get(UUID)
+
+
+async def test_forget_drops_the_record_and_touches_nothing(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    await floor.result(RAISE)
+    before = list(floor.host.calls)
+    assert (await floor.drifts.forget("web-1")).max_vcpus == 8
+    assert (floor.journal.desired, floor.host.calls) == ({}, before)
+    with pytest.raises(NotFoundError):
+        await floor.drifts.forget("web-1")
+
+
+async def test_under_policy_report_it_says_why_nothing_is_done(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    await floor.result(RAISE)
+    assert (await floor.drifts.get(UUID)).progress.waits_for == ""
+    floor.host.hard_reboot()
+    assert "policy is report" in (await floor.drifts.get(UUID)).progress.waits_for
+
+
+async def test_the_policy_is_the_domains_own_or_the_configured_one(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    await floor.result(RAISE)
+    assert (await floor.drifts.get(UUID)).policy is ReapplyPolicy.REPORT
+    report = await floor.drifts.set_policy("web-1", ReapplyPolicy.LIVE)
+    assert (report.policy, floor.journal.desired[UUID].policy) == (ReapplyPolicy.LIVE, ReapplyPolicy.LIVE)
+    assert (await floor.drifts.set_policy("web-1", None)).policy is ReapplyPolicy.REPORT
+    await floor.result(Target(Method.RAISE_CEILING, max_vcpus=6))
+    assert floor.journal.desired[UUID].max_vcpus == 6
