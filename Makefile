@@ -24,7 +24,7 @@ PACKAGES += libvirt-daemon-system
 endif
 endif
 
-.PHONY: help deps venv lock lint types proto proto-check test test-nova demo bench clean
+.PHONY: help deps venv lock lint types proto proto-check test test-nova test-nova-long demo bench clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "%-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,7 +83,10 @@ test: deps venv lint types proto-check ## every check and every test that needs 
 	$(BIN)/pytest -m "not nova"
 
 test-nova: deps venv ## the tests on a real Nova (tests/lab)
-	$(BIN)/pytest -m nova
+	$(BIN)/pytest -m "nova and not nova_long"
+
+test-nova-long: deps venv ## those that take many minutes: Nova's every act, Placement, resizing, credentials
+	$(BIN)/pytest -m nova_long
 
 demo: deps venv ## the whole job on a small real guest, in under a minute
 	packaging/demo/run.sh

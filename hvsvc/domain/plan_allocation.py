@@ -162,7 +162,8 @@ def _differs(allocated: Size, truth: Size) -> Note:
 
 def _unasked() -> HvsvcError:
     return UnavailableError(
-        Reason.PLACEMENT_UNAVAILABLE, "the server's allocation in Placement was not read; read the domain again"
+        Reason.PLACEMENT_UNAVAILABLE,
+        "the server's allocation in Placement was not read; read the domain again",
     )
 
 

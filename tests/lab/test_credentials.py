@@ -17,6 +17,8 @@ from tests.documents import read_blocks
 from tests.hvsvc_process import HvsvcProcess
 from tests.lab.cloud import Lab
 
+pytestmark = pytest.mark.nova_long
+
 
 def block(kind: str) -> str:
     """The documents' one block of this kind."""

@@ -19,6 +19,7 @@ from tests.hvsvc_process import HvsvcProcess
 from tests.lab.cloud import Lab, Server, wait_until
 from tests.lab.forwarder import Forwarder
 
+pytestmark = pytest.mark.nova_long
 GIB_KIB = 1024 * 1024
 
 

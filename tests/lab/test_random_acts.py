@@ -35,6 +35,7 @@ from tests.lab.nova_acts import (
     wait_status,
 )
 
+pytestmark = pytest.mark.nova_long
 SEED = int(os.environ.get("HVSVC_SEED", "20261130"))
 ROUNDS = int(os.environ.get("HVSVC_ROUNDS", "4"))
 

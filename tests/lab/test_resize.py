@@ -12,6 +12,7 @@ import pytest
 from tests.hvsvc_process import Answer, HvsvcProcess
 from tests.lab.cloud import Lab, Server
 
+pytestmark = pytest.mark.nova_long
 MIB_KIB = 1024
 GIB_KIB = 1024 * 1024
 
