@@ -50,6 +50,16 @@ def lab(pytestconfig: pytest.Config) -> Iterator[Lab]:
                 subprocess.run([HERE / "down.sh"], timeout=300, check=True)
 
 
+@pytest.fixture(autouse=True)
+def servers_go(lab: Lab) -> Iterator[None]:
+    """Deletes what the test made: the project has a quota of ten servers, and the host counts all that run."""
+    before = list(lab.servers)
+    yield
+    for server in list(lab.servers):
+        if server not in before:
+            lab.delete_server(server)
+
+
 def last_lines(path: pathlib.Path, word: str) -> list[str]:
     """The last lines of a log that begin with a time and the word; none when there is no such log."""
     if not path.exists():
