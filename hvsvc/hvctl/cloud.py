@@ -127,7 +127,9 @@ class Cloud:
             from keystoneauth1.adapter import Adapter  # noqa: PLC0415
             from openstack import exceptions as sdk  # noqa: PLC0415
         except ModuleNotFoundError as err:
-            message = "to ask a cloud hvctl needs openstacksdk, which is not installed: pip install 'hvsvc[openstack]'"
+            message = (
+                "to ask a cloud hvctl needs openstacksdk, which is not installed: pip install openstacksdk"
+            )
             raise CloudError(Failure("FAILED_PRECONDITION", message)) from err
         try:
             clouds = openstack.config.OpenStackConfig(app_name="hvctl")
