@@ -48,6 +48,49 @@ stop() {
   done
 }
 
+# launch NAME: the one line with which each service is started; up.sh and service.sh use it
+launch() {
+  cd "$LAB"
+  export OS_KEYSTONE_CONFIG_DIR=$LAB/etc/keystone OS_PLACEMENT_CONFIG_DIR=$LAB/etc/placement
+  export OS_GLANCE_CONFIG_DIR=$LAB/etc/glance OS_NOVA_CONFIG_DIR=$LAB/etc/nova
+  case $1 in
+    virtlogd | libvirtd) start "$1" "$1" ;;
+    mariadb)
+      start mariadb mariadbd --no-defaults --user=root --datadir="$LAB/db/mysql" --socket="$LAB/run/mysql.sock" \
+        --skip-networking --innodb-flush-log-at-trx-commit=0 --innodb-flush-method=nosync --max-connections=400
+      ;;
+    epmd) start epmd epmd -address 127.0.0.1 ;;
+    rabbitmq)
+      port_for rabbitmq 5672
+      start rabbitmq env HOME="$LAB/db" ERL_EPMD_ADDRESS=127.0.0.1 RABBITMQ_NODENAME=hvsvc-lab@localhost \
+        RABBITMQ_NODE_IP_ADDRESS=127.0.0.1 RABBITMQ_NODE_PORT=5672 RABBITMQ_MNESIA_BASE="$LAB/db/rabbitmq" \
+        RABBITMQ_LOG_BASE="$LAB/log" RABBITMQ_ENABLED_PLUGINS_FILE="$LAB/etc/rabbitmq_plugins" \
+        RABBITMQ_CONFIG_FILE="$LAB/etc/rabbitmq" \
+        RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1}" \
+        /usr/lib/rabbitmq/bin/rabbitmq-server
+      ;;
+    keystone) api keystone keystone_api.py 5000 2 ;;
+    placement) api placement placement_api.py 8778 1 ;;
+    glance) api glance glance_api.py 9292 1 ;;
+    nova-api) api nova-api nova_api.py 8774 2 ;;
+    neutron) port_for neutron 9696 && start neutron python3 "$HERE/neutron_stub.py" ;;
+    nova-conductor | nova-scheduler) start "$1" "$1" --config-file etc/nova/nova.conf ;;
+    nova-compute)
+      start nova-compute /usr/bin/python3 "$HERE/nova_compute.py" --config-file etc/nova/nova.conf \
+        --log-file nova-compute.log
+      ;;
+    *) die "no service $1; there are: ${SERVICES[*]}" ;;
+  esac
+}
+
+# api NAME FILE PORT PROCESSES
+api() {
+  port_for "$1" "$3"
+  start "$1" uwsgi --plugin python3 --master --die-on-term --need-app --lazy-apps --buffer-size 65535 \
+    --enable-threads --processes "$4" --threads 1 --add-header "Connection: close" \
+    --http-socket "127.0.0.1:$3" --wsgi-file "$HERE/wsgi/$2"
+}
+
 # wait_for WHAT SECONDS NAME COMMAND...: until COMMAND succeeds; fails early when the service NAME has died
 wait_for() {
   local what=$1 limit_s=$2 name=$3 end

@@ -22,6 +22,7 @@ from tests.lab.nova_acts import (
     pause,
     read_side,
     reboot_inside,
+    reboot_to_the_record,
     rebuild,
     resize,
     resize_revert,
@@ -43,7 +44,10 @@ ROUNDS = int(os.environ.get("HVSVC_ROUNDS", "4"))
 @pytest.fixture(scope="module")
 def hvsvc(lab: Lab) -> Iterator[HvsvcProcess]:
     """The daemon, which stores a lost ceiling again."""
-    sections = '[nova]\ncloud = "lab-admin"\n[drift]\nreapply = "config"\nbackoff_s = 0.5\n'
+    sections = (
+        '[nova]\ncloud = "lab-admin"\n[placement]\npolicy = "enforce"\n'
+        '[drift]\nreapply = "config"\nbackoff_s = 0.5\n'
+    )
     environ = {"OS_CLIENT_CONFIG_FILE": str(lab.clouds_yaml)}
     with HvsvcProcess(lab.libvirt_uri, sections, environ=environ) as daemon:
         yield daemon
@@ -133,7 +137,5 @@ def test_whatever_comes_after_what(lab: Lab, hvsvc: HvsvcProcess) -> None:
         assert lab.domain_id(server) == domain_id, "re-applying reboots nothing"
         assert lab.nova_server(server.id).status == "ACTIVE"
         if facts["live"]["maximum_vcpus"] < MAX_VCPUS:
-            lab.wait_agent(server)
-            rebooted = hvsvc.hvctl_json("reboot", server.name)
-            assert rebooted["outcome"] == "COMPLETE", rebooted
+            reboot_to_the_record(lab, hvsvc, server)
             check_told(lab, hvsvc, server)

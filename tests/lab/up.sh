@@ -12,8 +12,6 @@ cd "$LAB"
 bash "$HERE/packages.sh"
 bash "$HERE/config.sh"
 timeout 300 "$HERE/../guest/build.sh" "$LAB/guest" >log/guest-build.out 2>&1 9>&- & guest_pid=$!
-export OS_KEYSTONE_CONFIG_DIR=$LAB/etc/keystone OS_PLACEMENT_CONFIG_DIR=$LAB/etc/placement
-export OS_GLANCE_CONFIG_DIR=$LAB/etc/glance OS_NOVA_CONFIG_DIR=$LAB/etc/nova
 . etc/admin.rc
 
 say "libvirt"
@@ -23,9 +21,9 @@ say "libvirt"
 if ! alive libvirtd && ! timeout 20 virsh -c qemu:///system version >/dev/null 2>&1; then
   had_bridge=$(ip -o link show virbr0 2>/dev/null || true)
   mkdir -p /run/libvirt
-  start virtlogd virtlogd
+  launch virtlogd
   wait_for "virtlogd" 20 virtlogd test -S /run/libvirt/virtlogd-sock
-  start libvirtd libvirtd
+  launch libvirtd
   wait_for "libvirtd" 60 libvirtd virsh -c qemu:///system version
   # The default network may be set to start with libvirtd; the lab needs none.
   [ -n "$had_bridge" ] || virsh -q -c qemu:///system net-destroy default >/dev/null 2>&1 || true
@@ -36,16 +34,9 @@ if [ ! -d db/mysql/mysql ]; then
   mariadb-install-db --no-defaults --datadir="$LAB/db/mysql" --user=root --skip-test-db \
     --auth-root-authentication-method=normal >log/mariadb-install.out 2>&1 || fail "mariadb-install-db" mariadb-install
 fi
-start mariadb mariadbd --no-defaults --user=root --datadir="$LAB/db/mysql" --socket="$LAB/run/mysql.sock" \
-  --skip-networking --innodb-flush-log-at-trx-commit=0 --innodb-flush-method=nosync --max-connections=400
-alive rabbitmq || port_taken 4369 || start epmd epmd -address 127.0.0.1
-port_for rabbitmq 5672
-start rabbitmq env HOME="$LAB/db" ERL_EPMD_ADDRESS=127.0.0.1 RABBITMQ_NODENAME=hvsvc-lab@localhost \
-  RABBITMQ_NODE_IP_ADDRESS=127.0.0.1 RABBITMQ_NODE_PORT=5672 RABBITMQ_MNESIA_BASE="$LAB/db/rabbitmq" \
-  RABBITMQ_LOG_BASE="$LAB/log" RABBITMQ_ENABLED_PLUGINS_FILE="$LAB/etc/rabbitmq_plugins" \
-  RABBITMQ_CONFIG_FILE="$LAB/etc/rabbitmq" \
-  RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS="-kernel inet_dist_use_interface {127,0,0,1}" \
-  /usr/lib/rabbitmq/bin/rabbitmq-server
+launch mariadb
+alive rabbitmq || port_taken 4369 || launch epmd
+launch rabbitmq
 SQL=(mariadb --no-defaults --socket="$LAB/run/mysql.sock" -uroot)
 wait_for "answer from MariaDB" 60 mariadb "${SQL[@]}" -e 'select 1'
 for name in keystone placement glance nova_api nova nova_cell0; do
@@ -83,27 +74,18 @@ wait $nova_schema_pid || fail "the schema of nova" nova-schema
 wait_for "answer from RabbitMQ" 90 rabbitmq port_taken 5672
 
 say "keystone, glance, placement, nova-api"
-api() { # api NAME FILE PORT PROCESSES THREADS
-  port_for "$1" "$3"
-  start "$1" uwsgi --plugin python3 --master --die-on-term --need-app --lazy-apps --buffer-size 65535 \
-    --enable-threads --processes "$4" --threads "$5" --add-header "Connection: close" \
-    --http-socket "127.0.0.1:$3" --wsgi-file "$HERE/wsgi/$2"
-}
-api keystone keystone_api.py 5000 2 1
-api placement placement_api.py 8778 1 1
-api glance glance_api.py 9292 1 1
-api nova-api nova_api.py 8774 2 1
-port_for neutron 9696
-start neutron python3 "$HERE/neutron_stub.py"
+for name in keystone placement glance nova-api neutron; do
+  launch "$name"
+done
 wait_for "answer from Keystone" 60 keystone curl -sf http://127.0.0.1:5000/v3
 /usr/bin/python3 "$HERE/content.py" endpoints
 wait_for "answer from Placement" 60 placement curl -sf http://127.0.0.1:8778/
 wait_for "answer from nova-api" 60 nova-api curl -sf http://127.0.0.1:8774/
 
 say "nova-conductor, nova-scheduler, nova-compute"
-start nova-conductor nova-conductor --config-file etc/nova/nova.conf
-start nova-scheduler nova-scheduler --config-file etc/nova/nova.conf
-start nova-compute /usr/bin/python3 "$HERE/nova_compute.py" --config-file etc/nova/nova.conf --log-file nova-compute.log
+launch nova-conductor
+launch nova-scheduler
+launch nova-compute
 
 say "guest images and flavors"
 wait $guest_pid || fail "building the guest" guest-build
