@@ -42,8 +42,11 @@ def has_balloon(definition: Definition) -> bool:
 
 
 def memory_after_start_kib(started: Definition) -> int:
-    """What the guest of a definition has once it is up: without a balloon all of the maximum (case MEM-02)."""
-    return started.current_memory_kib if has_balloon(started) else started.memory_kib
+    """What the guest of a definition has once it is up.
+
+    Without a balloon that is all of the maximum (case MEM-02), which the start rounds up (case MEM-08).
+    """
+    return started.current_memory_kib if has_balloon(started) else round_to_mib(started.memory_kib)
 
 
 def check_running(domain: DomainFacts) -> Iterator[HvsvcError]:

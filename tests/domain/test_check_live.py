@@ -184,6 +184,16 @@ def test_after_a_start_the_same_things_forbid_a_growth() -> None:
     assert list(check_live_after_start(there, started, there_already)) == []
 
 
+def test_mem_08_without_a_balloon_the_guest_has_the_maximum_rounded_up_after_a_start() -> None:
+    # 976563 KiB are 953.7 MiB, and start as 954
+    odd = domain_xml(maximum=4, memory_kib=976563, current_memory_kib=976563, balloon="none")
+    started = parse_definition(odd)
+    below, all_of_it = (Target(Method.SCALE_DOMAIN, memory_kib=mib * MIB) for mib in (953, 954))
+    there = world(facts(ROOMY))
+    assert reasons(list(check_live_after_start(there, started, below))) == [Reason.NO_BALLOON]
+    assert list(check_live_after_start(there, started, all_of_it)) == []
+
+
 @pytest.mark.parametrize(
     ("topology", "maximum", "count", "words"),
     [
