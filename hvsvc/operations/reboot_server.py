@@ -17,6 +17,8 @@ from hvsvc.operations.ports import Servers
 from hvsvc.operations.wait_domain import PASSING
 
 _MOMENTARY = (UnavailableError, DeadlineError)
+#: looks in a row at which Nova has no task before that is believed without a result: its database may lag
+_QUIET_LOOKS = 3
 
 
 async def reboot_server(tools: Tools, context: Context, before: DomainFacts) -> None:
@@ -26,8 +28,15 @@ async def reboot_server(tools: Tools, context: Context, before: DomainFacts) -> 
     and libvirt runs it under a new id. Nova's "Success" says nothing about the
     ceiling: a soft reboot that fell back to a hard one succeeds too.
 
+    The action of a nova-compute that died never gets a result. When it is back, Nova
+    either reboots hard, where the guest was off by then, or drops the reboot (measured on
+    Nova 26.2): the end of the task tells then.
+
     :raises AbortedError, FailedPreconditionError: SERVER_BUSY, SERVER_LOCKED,
-        SERVER_NOT_ACTIVE, NOVA_NOT_CONFIGURED before; NOVA_REFUSED by the reboot.
+        SERVER_NOT_ACTIVE, NOVA_NOT_CONFIGURED before; NOVA_REFUSED by the reboot;
+        REBOOT_NOT_APPLIED where Nova ended it and the domain still runs as before.
+    :raises UnavailableError: where Nova cannot be asked, or its nova-compute is known to
+        be away, before; where it is gone and the domain not restarted within the bound.
     :raises DeadlineError: where it is not over within the bound.
     """
     servers = tools.servers
@@ -39,7 +48,9 @@ async def reboot_server(tools: Tools, context: Context, before: DomainFacts) -> 
     deadline = Deadline(tools.clock, tools.timeouts.reboot_timeout_s)
     result: str | None = None
     server: ServerFacts | None = None
+    now: DomainFacts | None = None
     unreachable: HvsvcError | None = None
+    tasks, quiet = 0, 0
     while not deadline.over:
         await tools.clock.sleep(tools.timeouts.nova_poll_interval_s)
         try:
@@ -49,11 +60,17 @@ async def reboot_server(tools: Tools, context: Context, before: DomainFacts) -> 
             # Nova may come back; the bound decides
             unreachable = err
             continue
-        if result is None or server.task_state is not None:
+        if server.task_state is not None:
+            tasks, quiet = tasks + 1, 0
             continue
-        if server.status == "ERROR" or await _is_up(tools, context.uuid, before):
+        quiet += 1
+        now = await _read_now(tools, context.uuid)
+        dropped = quiet >= _QUIET_LOOKS and (tasks > 0 or result is not None)
+        if server.status == "ERROR" or (result is not None and _is_up(now, before)):
             break
-    _check_end(tools, before, result, server, unreachable, await _is_up(tools, context.uuid, before))
+        if dropped and now is not None and now.running:
+            break
+    _check_end(tools, before, result, server, unreachable, await _read_now(tools, context.uuid))
 
 
 async def _ask(servers: Servers, context: Context) -> str:
@@ -73,12 +90,16 @@ async def _progress(servers: Servers, uuid: str, request_id: str) -> tuple[str |
     return await servers.read_reboot_result(uuid, request_id), await servers.read_server(uuid)
 
 
-async def _is_up(tools: Tools, uuid: str, before: DomainFacts) -> bool:
+async def _read_now(tools: Tools, uuid: str) -> DomainFacts | None:
+    """The domain; None where it cannot be read just now."""
     try:
-        domain = await tools.hypervisor.read_domain(uuid)
+        return await tools.hypervisor.read_domain(uuid)
     except (NotFoundError, *PASSING):
-        return False  # a hard reboot undefines the domain for a moment; libvirt may restart
-    return domain.running and domain.id != before.id
+        return None  # a hard reboot undefines the domain for a moment; libvirt may restart
+
+
+def _is_up(now: DomainFacts | None, before: DomainFacts) -> bool:
+    return now is not None and now.running and now.id != before.id
 
 
 def _check_end(
@@ -87,7 +108,7 @@ def _check_end(
     result: str | None,
     server: ServerFacts | None,
     unreachable: HvsvcError | None,
-    up: bool,
+    now: DomainFacts | None,
 ) -> None:
     if server is not None and server.status == "ERROR":
         raise FailedPreconditionError(
@@ -96,19 +117,34 @@ def _check_end(
             "(openstack server show), then recover it there",
             {"result": result or "", "status": server.status},
         )
-    if up:
+    if _is_up(now, before):
         return  # libvirt shows a new process; what Nova could not say is judged at the end
+    domain = "cannot be read" if now is None else f"is {now.state.value}"
     if unreachable is not None:
         raise UnavailableError(
             unreachable.reason,
             f"the reboot was asked for, then Nova stopped answering ({unreachable.message}) and the domain was not "
-            f"restarted within {tools.timeouts.reboot_timeout_s:g} s; read the domain before you repeat the request",
+            f"restarted within {tools.timeouts.reboot_timeout_s:g} s (it {domain}); read it before you repeat the "
+            "request",
             unreachable.metadata,
         ) from unreachable
-    state = f"task_state {server.task_state}, status {server.status}" if server is not None else "nothing"
+    if server is not None and server.task_state is None and now is not None and now.running:
+        raise FailedPreconditionError(
+            Reason.REBOOT_NOT_APPLIED,
+            f"Nova has no task on the server any more (result of the reboot: {result or 'none'}), and the domain runs "
+            f"in the same QEMU process (id {before.id}): the reboot was dropped, as when nova-compute is restarted "
+            "meanwhile, so the stored ceiling is not in effect; see that nova-compute runs, then reboot again "
+            "(hvctl reboot)",
+            {"result": result or "", "status": server.status},
+        )
+    state = "nothing"
+    if server is not None:
+        host = f", host_status {server.host_status}" if server.host_status else ""
+        state = f"task_state {server.task_state}, status {server.status}{host}"
     raise DeadlineError(
         Reason.CALL_TIMED_OUT,
         f"the reboot through Nova was not over within {tools.timeouts.reboot_timeout_s:g} s (Nova says {state}; the "
-        f"domain id was {before.id}); wait for it, then read the domain before you repeat the request",
+        f"domain {domain}; its id was {before.id}); Nova may still do it, once nova-compute is back: wait for it, "
+        "then read the domain before you repeat the request",
         {"timeoutS": tools.timeouts.reboot_timeout_s},
     )

@@ -78,7 +78,8 @@ class FakeHost:
     auto_online: bool = False
     agent_error: GuestAgentError | None = None
     online_error: GuestAgentError | None = None
-    #: what a soft reboot does: "soft", "fallback", "error", "never", or "same process"
+    #: what a soft reboot does: "soft", "fallback", "error", "never", or "same process"; or, where nova-compute dies
+    #: meanwhile and its action never gets a result, "dropped" or "hard later"
     nova_reboot: str = "soft"
     nova_seconds: float = 3.0
     server: ServerFacts = SERVER
@@ -290,11 +291,12 @@ class FakeHost:
 
     def _nova_finishes(self) -> None:
         self.server = replace(self.server, task_state=None)
-        self._reboots["req-1"] = "Error" if self.nova_reboot == "error" else "Success"
+        if self.nova_reboot not in ("dropped", "hard later"):
+            self._reboots["req-1"] = "Error" if self.nova_reboot == "error" else "Success"
         if self.nova_reboot == "error":
             self.server = replace(self.server, status="ERROR")
             self.live_xml = None
-        elif self.nova_reboot == "fallback":
+        elif self.nova_reboot in ("fallback", "hard later"):
             self.hard_reboot()
         elif self.nova_reboot == "soft":
             self.emit(LifecycleEvent.STOPPED_SHUTDOWN)
