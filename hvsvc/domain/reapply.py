@@ -35,7 +35,11 @@ class Tries:
         """When the next attempt may be made at the earliest; None once there were too many."""
         if self.count >= backoff.attempts:
             return None
-        return self.last_s + self._pause_s(backoff) if self.count else 0.0
+        return self.last_s + self._pause_s(backoff) if self.last_s else 0.0
+
+    def at_outage(self, backoff: Backoff, now_s: float) -> Tries:
+        """The count after an attempt for which a part was away: it waits, but never leads to giving up."""
+        return Tries(min(self.count + 1, backoff.attempts - 1), now_s)
 
     def at_loss(self, backoff: Backoff, now_s: float) -> Tries:
         """The count at a look that finds something lost.
@@ -48,7 +52,7 @@ class Tries:
         return Tries(self.count, self.last_s, held=False)
 
     def _pause_s(self, backoff: Backoff) -> float:
-        return min(backoff.first_s * 2.0 ** min(self.count - 1, 30), backoff.longest_s)
+        return min(backoff.first_s * 2.0 ** min(max(self.count - 1, 0), 30), backoff.longest_s)
 
 
 def plan_reapply(desired: DesiredState, facts: DomainFacts, policy: ReapplyPolicy) -> tuple[Target, ...]:

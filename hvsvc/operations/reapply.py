@@ -31,6 +31,8 @@ _UNRELATED = frozenset(
     }
 )
 _BUSY = frozenset({Reason.DOMAIN_BUSY, Reason.SERVER_BUSY, Reason.TOO_MANY_OPERATIONS})
+#: a part is away, and says nothing about what was written
+_MOMENTARY = (UnavailableError, DeadlineError)
 
 _log = structlog.stdlib.get_logger("hvsvc.reapply")
 
@@ -165,7 +167,7 @@ class Reapplier:
             await self._drop(desired)
             return None
         watched.waits_for = ""
-        momentary = isinstance(error, (UnavailableError, DeadlineError))
+        momentary = isinstance(error, _MOMENTARY)
         return self._again_while_busy(
             watched, momentary or (server is not None and server.task_state is not None)
         )
@@ -182,7 +184,7 @@ class Reapplier:
         watched.waits_for = find_hindrance(desired, server, error)
         watched.next_attempt_s = None
         if watched.waits_for:
-            momentary = isinstance(error, (UnavailableError, DeadlineError))
+            momentary = isinstance(error, _MOMENTARY)
             return self._again_while_busy(
                 watched, momentary or (server is not None and server.task_state is not None)
             )
@@ -210,6 +212,8 @@ class Reapplier:
             if err.reason in _BUSY:
                 watched.tries, watched.waits_for = before, err.message
                 return self._again_while_busy(watched, busy=True)
+            if isinstance(err, _MOMENTARY):
+                watched.tries = before.at_outage(self._settings.backoff, self._now_s())
             watched.waits_for = f"the last attempt failed: {err.message}"
             watched.next_attempt_s = watched.tries.next_s(self._settings.backoff)
             _log.warning(

@@ -112,8 +112,18 @@ BACKOFF = Backoff(first_s=10, longest_s=60, attempts=4)
 
 
 def test_the_pause_doubles_to_its_longest_and_ends() -> None:
-    assert [Tries(count, 100.0).next_s(BACKOFF) for count in range(5)] == [0.0, 110.0, 120.0, 140.0, None]
-    assert Tries(3, 0.0).next_s(Backoff(30, 60, 9)) == 60.0
+    assert Tries().next_s(BACKOFF) == 0.0
+    assert [Tries(count, 100.0).next_s(BACKOFF) for count in range(1, 5)] == [110.0, 120.0, 140.0, None]
+    assert Tries(3, 5.0).next_s(Backoff(30, 60, 9)) == 65.0
+
+
+def test_an_outage_waits_ever_longer_and_never_ends_it() -> None:
+    tries, waits = Tries(), []
+    for _ in range(6):
+        tries = tries.at_outage(BACKOFF, 100.0)
+        waits.append(tries.next_s(BACKOFF))
+    assert waits == [110.0, 120.0, 140.0, 140.0, 140.0, 140.0]
+    assert Tries().at_outage(Backoff(10, 60, 1), 100.0).next_s(Backoff(10, 60, 1)) == 110.0
 
 
 def test_what_held_for_the_pause_begins_anew_and_what_did_not_counts_on() -> None:

@@ -224,6 +224,22 @@ async def test_an_attempt_that_fails_is_made_again_later(floor_of: FloorOf) -> N
     assert await maximum(floor) == (4, GIB)
 
 
+async def test_a_part_that_is_away_for_long_is_no_second_writer(floor_of: FloorOf) -> None:
+    floor = await lost(floor_of)
+    floor.host.errors["define"] = UnavailableError(Reason.PLACEMENT_UNAVAILABLE, "connection refused")
+    waits: list[float] = []
+    for _ in range(6):
+        wait_s = await floor.reapplier.look(UUID)
+        assert wait_s, "it is tried again, and not at once"
+        waits.append(wait_s)
+        await floor.host.clock.sleep(wait_s)
+    assert waits == [10, 20, 20, 20, 20, 20]
+    assert "connection refused" in (await floor.drifts.get(UUID)).progress.waits_for
+    del floor.host.errors["define"]
+    assert await floor.reapplier.look(UUID) == 0
+    assert await maximum(floor) == (4, GIB)
+
+
 async def test_a_change_under_way_comes_first_and_is_no_attempt(floor_of: FloorOf) -> None:
     floor = await lost(floor_of)
     floor.host.before_call = lambda name: None
