@@ -50,6 +50,8 @@ class _Server(_Part):
     vm_state: str | None = Field(alias="OS-EXT-STS:vm_state")
     host: str | None = Field(None, alias="OS-EXT-SRV-ATTR:host")
     libvirt_name: str | None = Field(None, alias="OS-EXT-SRV-ATTR:instance_name")
+    #: since 2.16
+    host_status: str | None = None
     project_id: str = Field("", alias="tenant_id")
     flavor: _OwnFlavor | None = None
     #: an object; the empty string where the server was made from a volume
@@ -156,6 +158,7 @@ def parse_server(answer: Answer, server_id: str) -> ServerFacts:
         project_id=server.project_id,
         flavor=None if server.flavor is None else _own_flavor(server.flavor),
         volume_backed=server.image == "",
+        host_status=server.host_status,
     )
 
 

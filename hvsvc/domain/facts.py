@@ -175,6 +175,8 @@ class ServerFacts:
     flavor: Flavor | None = None
     #: the root disk is a volume, to which the flavor's disk does not matter
     volume_backed: bool = False
+    #: nova-compute of its host as Nova sees it, such as UP, UNKNOWN or DOWN; None without the admin role
+    host_status: str | None = None
 
 
 class LifecycleEvent(Enum):

@@ -8,10 +8,12 @@ from hvsvc.domain.definition import Definition
 from hvsvc.domain.facts import DomainFacts, HostFacts, ServerFacts
 from hvsvc.domain.id_list import format_id_list, parse_id_list
 from hvsvc.domain.world import World
-from hvsvc.errors import AbortedError, FailedPreconditionError, HvsvcError, Reason
+from hvsvc.errors import AbortedError, FailedPreconditionError, HvsvcError, Reason, UnavailableError
 
 #: Nova statuses in which the definition on the host is the one the server goes on with (nova.md's table, measured)
 EDITABLE_STATUSES = frozenset({"ACTIVE", "PAUSED", "SUSPENDED"})
+#: nova-compute does not report (UNKNOWN), or was declared down (DOWN): Nova's `host_status`
+_SILENT_HOST_STATUSES = frozenset({"UNKNOWN", "DOWN"})
 
 
 def find_tied_resources(definition: Definition) -> Iterator[HvsvcError]:
@@ -206,4 +208,13 @@ def _check_server_reboot(server: ServerFacts) -> Iterator[HvsvcError]:
             Reason.SERVER_NOT_ACTIVE,
             f"the server's status is {server.status}; a soft reboot needs ACTIVE; resume it first",
             {"status": server.status},
+        )
+    if server.host_status in _SILENT_HOST_STATUSES:
+        # Nova would take it, and keep it for whenever nova-compute is back (measured on Nova 26.2).
+        yield UnavailableError(
+            Reason.NOVA_UNAVAILABLE,
+            f"nova-compute on the server's host does not report to Nova (host_status {server.host_status}): Nova would "
+            "take the reboot now and do it unannounced once it is back; start nova-compute first; what needs no reboot "
+            "can be done meanwhile",
+            {"hostStatus": server.host_status},
         )

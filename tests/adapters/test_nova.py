@@ -35,6 +35,7 @@ async def test_an_admin_reads_the_whole_server(cloud: FakeCloud, nova: NovaServe
         libvirt_name="instance-0000335c",
         project_id="p",
         flavor=Flavor("", "small", 2, 512, 1),
+        host_status="UP",
     )
     (seen,) = cloud.requests("server")
     assert seen.headers["OpenStack-API-Version"] == "compute 2.51"
@@ -44,6 +45,7 @@ async def test_a_member_reads_the_server_without_its_host(cloud: FakeCloud, nova
     cloud.servers[SERVER_ID] = server(admin=False)
     found = await nova.read_server(SERVER_ID)
     assert (found.status, found.host, found.libvirt_name) == ("ACTIVE", None, None)
+    assert found.host_status is None
 
 
 async def test_a_soft_reboot_is_asked_and_its_action_followed(cloud: FakeCloud, nova: NovaServers) -> None:

@@ -214,3 +214,15 @@ def test_a_nova_domain_is_rebooted_through_nova_or_not_at_all() -> None:
     assert of_reboot(domain, server=replace(SERVER, status="PAUSED")) == [Reason.SERVER_NOT_ACTIVE]
     only_live = facts({}, live={"nova": True})
     assert of_reboot(only_live, server=None) == [Reason.NOVA_NOT_CONFIGURED]
+
+
+@pytest.mark.parametrize(
+    ("host_status", "refused"),
+    [(None, False), ("", False), ("UP", False), ("MAINTENANCE", False), ("UNKNOWN", True), ("DOWN", True)],
+)
+def test_a_reboot_that_nova_would_keep_for_later_is_refused(host_status: str | None, refused: bool) -> None:
+    away = world(facts({"nova": True}), server=replace(SERVER, host_status=host_status))
+    found = list(check_reboot(away))
+    assert [error.reason for error in found] == [Reason.NOVA_UNAVAILABLE] * refused
+    assert [error.metadata for error in found] == [{"hostStatus": host_status}] * refused
+    assert list(check_server(away)) == [], "what needs no reboot goes on"

@@ -78,6 +78,7 @@ def server(changes: dict[str, Any] | None = None, *, admin: bool = True) -> dict
     if admin:
         shown["OS-EXT-SRV-ATTR:host"] = "cmp001"
         shown["OS-EXT-SRV-ATTR:instance_name"] = "instance-0000335c"
+        shown["host_status"] = "UP"
     return shown | (changes or {})
 
 
