@@ -7,7 +7,6 @@ itself fills in, measured with the QEMU driver.
 from __future__ import annotations
 
 import uuid as uuids
-from functools import lru_cache
 
 from lxml import etree
 
@@ -50,12 +49,6 @@ def parse_definition(xml: str) -> Definition:
         that `parse_document` refuses, an element missing or doubled, a value that is no
         number or out of range.
     """
-    return _parse_definition(xml)
-
-
-# The values follow from the text alone, and a host's domains are read over and over: config and live of 512.
-@lru_cache(maxsize=1024)
-def _parse_definition(xml: str) -> Definition:
     return read_definition(parse_document(xml, keep_blanks=False))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from functools import lru_cache
 
 from lxml import etree
 
@@ -87,10 +86,4 @@ def fingerprint(xml: str) -> str:
 
     :raises FailedPreconditionError: as `parse_document`.
     """
-    return _fingerprint(xml)
-
-
-# The same text has the same fingerprint, and a domain's is asked for at every read of it.
-@lru_cache(maxsize=1024)
-def _fingerprint(xml: str) -> str:
     return hashlib.sha256(canonical(xml)).hexdigest()
