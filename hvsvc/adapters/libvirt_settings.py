@@ -14,10 +14,10 @@ class LibvirtSettings:
     `statistics_timeout_s` bounds how long a read waits for the one part of it that asks
     QEMU, the balloon's statistics. `agent_timeout_s` bounds one command of the guest agent.
 
-    `calls_in_flight` bounds the calls at once on a connection: libvirtd serves 5 of one
-    client at a time (`max_client_requests`). `max_connections` bounds the connections of
-    one kind (reads, changes, guest agent, watching) while calls hang on older ones: each
-    hanging call holds one of libvirtd's 20 workers, so many would starve libvirtd itself.
+    `calls_in_flight` bounds the calls at once on a `Connection`, each of which has a native
+    one of its own. `max_connections` bounds the connections of one kind (reads, changes,
+    guest agent, watching) while calls hang on older ones: each hanging call holds one of
+    libvirtd's 20 workers, so many would starve libvirtd itself.
 
     `event_backlog` is how many events a reader may lag behind.
     """

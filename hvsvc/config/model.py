@@ -67,13 +67,10 @@ class Libvirt(Section):
         2, 0.1, 60, "longest wait of a read for the balloon's statistics, which QEMU must be asked for"
     )
     calls_in_flight: int = _whole(
-        4, 1, 64, "calls at once on a connection; libvirtd serves 5 of one client unless told otherwise"
+        4, 1, 64, "calls at once of one kind (reads, changes, agents), each on a connection of its own"
     )
     max_connections: int = _whole(
-        3,
-        1,
-        10,
-        "connections of one kind at once, while calls hang on older ones; each holds a worker of libvirtd",
+        3, 1, 10, "sets of these connections of one kind, while calls hang in older ones"
     )
     keepalive_interval_s: int = _whole(5, 1, 60, "time between two keepalive probes of a connection")
     keepalive_count: int = _whole(3, 1, 20, "unanswered probes after which a connection is given up")
