@@ -7,6 +7,7 @@ use `with GuestDomains(embed, guest_image, console_dir) as domains`.
 """
 
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,6 +19,12 @@ from tests.guest_domains import GuestDomains, GuestImage, build_guest
 from tests.libvirt_loop import start_event_loop
 from tests.private_libvirtd import PrivateLibvirtd
 from tests.qemu_embed import EmbedRoot
+
+
+def pytest_configure() -> None:
+    """Started in the background of a script, we inherit that Ctrl-C is ignored, and so would each hvctl under test."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from hvsvc.domain.allocation import AllocationFacts, PlacementPolicy, Size
 from hvsvc.domain.check_live import memory_reached
-from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.plan_allocation import check_settled, settling, true_size
 from hvsvc.domain.steps import Step
 from hvsvc.domain.world import World
 from hvsvc.errors import AbortedError, HvsvcError, Reason
 from hvsvc.operations.context import Context, Deadline, Evidence, Tools
 from hvsvc.operations.step_wait import balloon_settled
+
+#: a balloon that is on its way moves within this time
+_STILL_S = 1.0
 
 
 async def set_allocation(tools: Tools, context: Context, step: Step) -> Evidence:
@@ -52,11 +54,23 @@ async def plan_settling(tools: Tools, uuid: str, *, even_if_there: bool = False)
 async def wait_settled(tools: Tools, uuid: str) -> None:
     """After a start, waits for the balloon: all of the maximum memory counts as used until it settles (case RB-07).
 
+    It is on its way then for some seconds, and no event tells its end. One that was put
+    elsewhere and stands still there is not waited for.
+
     :raises HvsvcError: where libvirt cannot tell.
     """
     deadline = Deadline(tools.clock, tools.timeouts.balloon_timeout_s)
-    while _inflates(await tools.hypervisor.read_domain(uuid)) and not deadline.over:
-        await deadline.pause(tools.timeouts.poll_interval_s)
+    before_kib: int | None = None
+    while not deadline.over:
+        domain = await tools.hypervisor.read_domain(uuid)
+        live, actual_kib = domain.live, domain.balloon.actual_kib
+        if not domain.running or live is None or balloon_settled(domain):
+            return
+        as_started = memory_reached(actual_kib, live.memory_kib)
+        if not as_started and actual_kib == before_kib:
+            return
+        before_kib = actual_kib
+        await tools.clock.sleep(_STILL_S)
 
 
 async def reconcile_allocation(tools: Tools, uuid: str) -> tuple[Size, Size] | None:
@@ -75,14 +89,6 @@ async def reconcile_allocation(tools: Tools, uuid: str) -> tuple[Size, Size] | N
     allocation, wanted = world.domain.allocation, true_size(world.domain)
     found = await _write(tools, world, wanted)
     return None if allocation is None or allocation.size == wanted else (allocation.size, found.size)
-
-
-def _inflates(domain: DomainFacts) -> bool:
-    """Whether the balloon still is where a start leaves it; one moved elsewhere since is not waited for."""
-    live = domain.live
-    if not domain.running or live is None or balloon_settled(domain):
-        return False
-    return memory_reached(domain.balloon.actual_kib, live.memory_kib)
 
 
 async def _write(tools: Tools, world: World, wanted: Size) -> AllocationFacts:

@@ -114,16 +114,21 @@ def check_told(lab: Lab, hvsvc: HvsvcProcess, server: Server, max_vcpus: int = M
 def check_settled(lab: Lab, hvsvc: HvsvcProcess, server: Server) -> None:
     """Once the guest is up: its CPUs, its balloon and Placement are as hvctl says, and all is as asked."""
     lab.wait_agent(server)
+    seen: list[Any] = []
 
     def settled() -> dict[str, Any] | None:
         report: dict[str, Any] = hvsvc.hvctl_json("dominfo", server.name)
         actual_kib = lab.domain(server).memoryStats()["actual"]
         told_now = told(report)
         numbers = told_now["guest_online"], report["memory"]["balloon_actual_kib"], told_now["allocation"]
-        same = numbers == (lab.guest_online(server), actual_kib, Books(lab).size_if_any(server))
-        return report if same and numbers == (VCPUS, KIB, (VCPUS, KIB // MIB)) else None
+        direct = lab.guest_online(server), actual_kib, Books(lab).size_if_any(server)
+        seen[:] = numbers, direct
+        return report if numbers == direct == (VCPUS, KIB, (VCPUS, KIB // MIB)) else None
 
-    report = wait_until(f"{server.name} to be as asked", settled, 30)
+    try:
+        report = wait_until(f"{server.name} to be as asked", settled, 30)
+    except AssertionError as err:
+        raise AssertionError(f"guest_online, balloon, allocation: told and found {seen}") from err
     assert report is not None
     assert told(report)["config"] == {
         "maximum_vcpus": MAX_VCPUS,
