@@ -98,18 +98,30 @@ class PlacementAllocations:
         :raises AbortedError: ALLOCATION_CHANGED; nothing is written then.
         :raises FailedPreconditionError: ALLOCATION_ABOVE_MAX_UNIT, ALLOCATION_NO_CAPACITY or
             PLACEMENT_REFUSED; nothing is written then.
-        :raises NotPermittedError, UnavailableError: as `read_allocation`.
-        :raises DeadlineError: CALL_TIMED_OUT; it may have been written.
+        :raises NotPermittedError: as `read_allocation`.
+        :raises UnavailableError, DeadlineError: as `read_allocation`; the message says where it
+            may have been written.
         """
         what = f"allocation of {wanted} to server {server_id}"
         order = Order(self._call_timeout_s)
+        sent = asyncio.Event()
         try:
-            return await self._bounded(self._set(server_id, seen, wanted, what, order), what)
+            return await self._bounded(self._set(server_id, seen, wanted, what, order, sent), what)
+        except (UnavailableError, DeadlineError) as err:
+            if sent.is_set():
+                err.message = f"the {what} may have been written, though that was not read back ({err.message})"
+            raise
         finally:
             order.withdraw()  # a thread that still signs in must not write what nobody waits for
 
     async def _set(
-        self, server_id: str, seen: AllocationFacts, wanted: Size, what: str, order: Order
+        self,
+        server_id: str,
+        seen: AllocationFacts,
+        wanted: Size,
+        what: str,
+        order: Order,
+        sent: asyncio.Event,
     ) -> AllocationFacts:
         for attempt in range(_WRITE_ATTEMPTS):
             await asyncio.sleep(random.uniform(0, attempt * _STEP_ASIDE_S))  # noqa: S311 no secret
@@ -118,9 +130,11 @@ class PlacementAllocations:
             if now != seen:
                 raise _changed(server_id, f"it was {seen.size}, and is {now.size} now")
             body = consumer.replaced(seen.resource_provider, wanted)
+            sent.set()
             answer = await self._in_thread(partial(self._session.put, _of(server_id), body, what, order))
             if answer.status != 409:
                 return find_compute(await self._read_consumer(server_id), server_id)
+            sent.clear()
             if not is_concurrent_update(answer):
                 raise await self._explain(seen, wanted, what)
         raise _changed(server_id, f"{_WRITE_ATTEMPTS} writes met another one")

@@ -229,7 +229,10 @@ def _read_after(resize: Resize, document: Document) -> None:
 def _lost(resize: Resize, failure: Failure) -> Failure:
     server = resize.server
     if resize.taken:
-        state = f"the resize of server {server.name} was begun; see openstack server show {server.id}"
+        state = (
+            f"the resize of server {server.name} was begun; see openstack server show {server.id}; in VERIFY_RESIZE it "
+            f"waits for openstack server resize confirm {server.id}, or openstack server resize revert"
+        )
     elif failure.code == "UNAVAILABLE":
         state = f"whether Nova took the resize is not known; see openstack server show {server.id}"
     else:

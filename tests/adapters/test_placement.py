@@ -173,9 +173,10 @@ async def test_a_write_that_failed_is_not_repeated_by_itself(
     cloud: FakeCloud, placement: PlacementAllocations
 ) -> None:
     cloud.errors["allocate"] = Fault(status=503)
-    with pytest.raises(UnavailableError):
+    with pytest.raises(UnavailableError) as caught:
         await placement.set_allocation(SERVER_ID, SEEN, BIG)
     assert len(cloud.requests("allocate")) == 1
+    assert "may have been written" in caught.value.message
 
 
 @pytest.mark.parametrize("fault", [Fault(status=503), Fault(cut=True)], ids=["503", "cut"])
@@ -247,11 +248,12 @@ async def test_a_write_that_nobody_waits_for_any_more_is_not_sent(cloud: FakeClo
     cloud.books.consumers[SERVER_ID] = consumer()
     cloud.errors["allocation"] = Fault(hang=True, times=1)
     hasty = PlacementAllocations("fake", call_timeout_s=0.5)
-    with pytest.raises(DeadlineError):
+    with pytest.raises(DeadlineError) as caught:
         await hasty.set_allocation(SERVER_ID, SEEN, BIG)
     cloud.release()
     await asyncio.sleep(0.3)
     assert cloud.requests("allocate") == []
+    assert "written" not in caught.value.message
     hasty.close()
 
 
