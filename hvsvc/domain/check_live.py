@@ -55,7 +55,8 @@ def check_running(domain: DomainFacts) -> Iterator[HvsvcError]:
         yield FailedPreconditionError(
             Reason.DOMAIN_NOT_RUNNING,
             f"the domain is {domain.state.value}, so its live values cannot be set; set the stored ones only "
-            "(affect config), or start or resume the domain first: hvsvc never does so unasked",
+            "(affect config; together with a ceiling: the boot values of RaiseCeiling), or start or resume the domain "
+            "first: hvsvc never does so unasked",
             {"state": domain.state.value},
         )
 

@@ -139,7 +139,7 @@ def check_server(world: World) -> Iterator[HvsvcError]:
 def _start_discards(state: str) -> HvsvcError:
     return FailedPreconditionError(
         Reason.NOVA_START_DISCARDS,
-        f"the server is {state}, and Nova's start makes the definition anew: any change would be lost; "
+        f"the server is {state}, and Nova's start makes the definition anew: whatever is stored now would be lost; "
         "start the server first",
         {"status": state},
     )

@@ -146,9 +146,11 @@ def _reboot_required(ceiling: CeilingPart) -> HvsvcError:
 
 
 def _general_blockers(world: World, steps: tuple[Step, ...]) -> list[HvsvcError]:
-    if not steps:
-        return []
     found: list[HvsvcError] = [*check_server(world)]
+    if not steps:
+        # what is stored already would not outlast Nova's start either; whatever else Nova is at does not matter
+        discards = (error for error in found if error.reason is Reason.NOVA_START_DISCARDS)
+        return list(discards) if world.domain.live is None else []
     if any(step.kind not in (StepKind.REBOOT, StepKind.WAIT_GUEST) for step in steps):
         for definition in (world.domain.live, world.domain.config):
             if definition is not None:

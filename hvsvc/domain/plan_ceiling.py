@@ -96,7 +96,8 @@ def _wish(world: World, config: Definition, target: Target) -> ConfigWish:
 
     RaiseCeiling sets what it names, with a topology alone the factors of the same
     maximum. ScaleDomain raises only as far as its values need, never lowers, and where
-    it reboots anyway lowers the boot values with the same define.
+    it reboots anyway lowers the boot values with the same define; of a domain that is
+    off, all is stored with one define.
     """
     if target.method not in (Method.RAISE_CEILING, Method.SCALE_DOMAIN):
         return ConfigWish()
@@ -121,6 +122,8 @@ def _wish(world: World, config: Definition, target: Target) -> ConfigWish:
             target.max_memory_kib, target.memory_kib, stored_kib, round_to_mib(now.memory_kib)
         ),
     )
+    if live is None:
+        return replace(wish, current_vcpus=target.vcpus, current_memory_kib=target.memory_kib)
     if not _waits(live, config, wish, target.method):
         return wish
     return replace(

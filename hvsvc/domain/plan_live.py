@@ -39,7 +39,7 @@ def plan_live(world: World, target: Target, forecast: Stored | None) -> Part:
     domain = world.domain
     if target.memory_kib is not None:
         blockers += check_live_memory(world, target.memory_kib)
-        if not _memory_stays(domain, target.memory_kib):
+        if domain.live is not None and not _memory_stays(domain, target.memory_kib):
             steps.append(_memory_step(current_memory_kib(domain), target.memory_kib))
     if target.vcpus is not None:
         blockers += check_live_vcpus(world, target.vcpus)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from hvsvc.domain.facts import ServerFacts
 from hvsvc.domain.limits import HostLimits
 from hvsvc.domain.plan import Plan, plan_change
 from hvsvc.domain.read_definition import parse_definition
@@ -72,6 +73,42 @@ def test_nothing_to_do_is_not_refused_because_nova_is_busy() -> None:
     domain = facts({**ROOMY, "nova": True})
     busy = replace(SERVER, task_state="rebooting")
     assert plan_change(world(domain, server=busy), RAISE).blockers == ()
+
+
+@pytest.mark.parametrize("server", [replace(SERVER, status="SHUTOFF"), None], ids=["SHUTOFF", "not asked"])
+@pytest.mark.parametrize(
+    "target",
+    [
+        RAISE,
+        Target(Method.SCALE_DOMAIN, max_vcpus=8),
+        Target(Method.SET_VCPUS, vcpus=2, affect=Affect.CONFIG),
+    ],
+    ids=lambda target: target.method.value,
+)
+def test_rb_03_what_is_stored_already_of_a_nova_server_that_is_off_is_refused_as_any_change_of_it(
+    server: ServerFacts | None, target: Target
+) -> None:
+    off = facts({**ROOMY, "nova": True}, running=False)
+    plan = plan_change(world(off, server=server), target)
+    assert (plan.steps, reasons(plan)) == ((), [Reason.NOVA_START_DISCARDS])
+    plain = plan_change(world(facts(ROOMY, running=False)), target)
+    assert (plain.steps, plain.blockers) == ((), ())
+
+
+def test_what_is_stored_already_of_a_suspended_server_is_there_when_it_is_resumed() -> None:
+    suspended = facts({**ROOMY, "nova": True}, running=False, managed_save=True)
+    there = world(suspended, server=replace(SERVER, status="SUSPENDED"))
+    assert plan_change(there, RAISE).blockers == ()
+
+
+def test_a_domain_that_is_off_gets_ceiling_and_size_by_one_define() -> None:
+    off = facts({"maximum": 4, "current": 4, "topology": "4x1x1"}, running=False)
+    for target, current in ((SCALE, 8), (replace(SCALE, vcpus=2, max_vcpus=8), 2)):
+        plan = plan_change(world(off), target)
+        assert kinds(plan) == [StepKind.DEFINE_CONFIG]
+        assert reasons(plan) == [Reason.DOMAIN_NOT_RUNNING]
+        stored = parse_definition(plan.steps[0].xml or "")
+        assert (stored.maximum_vcpus, stored.current_vcpus) == (8, current)
 
 
 def test_rb_08_scale_above_the_ceiling_is_refused_without_consent() -> None:
