@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import uuid as uuids
+from collections.abc import Coroutine
 from dataclasses import dataclass, replace
+from weakref import WeakValueDictionary
 
 from hvsvc.domain.desired import DesiredState, record_target
 from hvsvc.domain.facts import DomainFacts
@@ -53,6 +55,8 @@ class Changes:
         self._reads = reads
         self._operations = operations
         self._locks = locks
+        #: by caller and request_id, as long as somebody begins something with it
+        self._requests: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     async def plan(self, name: str, target: Target) -> PlanReport:
         """Says what a target needs and what forbids it; changes nothing.
@@ -78,7 +82,8 @@ class Changes:
         """Begins a change and returns its operation, or refuses before anything is touched.
 
         A caller that goes away meanwhile ends neither the check nor the operation: the
-        same request_id finds it.
+        same request_id finds it. It is one request's alone: who comes with it while that
+        is begun waits until it is known what it began.
 
         :param records: keep what is asked as the domain's desired state; not where the
             record itself is what asks.
@@ -89,7 +94,14 @@ class Changes:
         work = self._begin(
             name, target, etag, request_id, caller, validate_only=validate_only, records=records
         )
-        return await asyncio.shield(asyncio.create_task(work, name=f"begin {target.method.value}"))
+        alone = self._alone(work, caller, request_id or str(uuids.uuid4()))
+        return await asyncio.shield(asyncio.create_task(alone, name=f"begin {target.method.value}"))
+
+    async def _alone(
+        self, work: Coroutine[None, None, OperationRecord], caller: str, request_id: str
+    ) -> OperationRecord:
+        async with self._requests.setdefault((caller, request_id), asyncio.Lock()):
+            return await work
 
     async def _begin(
         self,
@@ -112,8 +124,6 @@ class Changes:
         self._locks.acquire(uuid, operation_id)
         started = False
         try:
-            if request_id and (earlier := await self._replay(uuid, target, request_id, caller)) is not None:
-                return earlier  # begun and ended while this call looked for it
             world = await self._tools.around.read_world(uuid, ask_guest=True)
             plan = await self._checked_plan(world, target, etag)
             record = OperationRecord(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import pytest
 
 from hvsvc.domain.desired import DesiredState, ReapplyPolicy
+from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.operation import OperationRecord
 from hvsvc.domain.outcome import Outcome
 from hvsvc.domain.steps import StepState
@@ -23,7 +24,7 @@ from hvsvc.errors import (
     UnavailableError,
 )
 from hvsvc.operations.changes import REPLAY_S
-from tests.fakes.host import host
+from tests.fakes.host import FakeHost, host
 from tests.fakes.worlds import GIB, UUID
 from tests.operations.conftest import Floor
 
@@ -110,6 +111,61 @@ async def test_a_request_id_of_another_request_is_refused(floor_of: FloorOf) -> 
     assert refused.value.reason is Reason.REQUEST_ID_REUSED
 
 
+class TwinHost(FakeHost):
+    """Any uuid names a domain, and reading one takes a moment."""
+
+    async def find_uuids(self, name: str) -> Sequence[tuple[str, str]]:
+        return [(name, name)]
+
+    async def read_domain(self, uuid: str, *, hasty: bool = False) -> DomainFacts:
+        await asyncio.sleep(0)
+        return replace(await super().read_domain(UUID, hasty=hasty), uuid=uuid)
+
+
+OTHER_UUID = "6f0c5a3e-0000-4000-8000-000000000002"
+
+
+async def test_a_request_id_sent_for_two_domains_at_once_begins_one_operation(floor_of: FloorOf) -> None:
+    floor = floor_of(TwinHost(host(nova=True).config_xml).settle())
+    answers = await asyncio.gather(
+        *(
+            floor.changes.begin(
+                f"domains/{uuid}", RAISE, etag="", request_id=REQUEST, caller="tester", validate_only=False
+            )
+            for uuid in (UUID, OTHER_UUID)
+        ),
+        return_exceptions=True,
+    )
+    began, refused = answers
+    assert isinstance(began, OperationRecord)
+    assert isinstance(refused, AlreadyExistsError)
+    assert refused.reason is Reason.REQUEST_ID_REUSED
+    assert refused.metadata["operation"] == f"operations/{began.id}"
+    assert list(floor.journal.records) == [began.id]
+    await floor.operations.wait(began.id, 30)
+    assert [name for name, _ in floor.host.calls] == ["define"]
+
+
+async def test_a_request_sent_twice_at_once_is_answered_with_one_operation(floor_of: FloorOf) -> None:
+    floor = floor_of(TwinHost(host(nova=True).config_xml).settle())
+    first, second = await asyncio.gather(*(begin(floor, request_id=REQUEST) for _ in range(2)))
+    assert isinstance(first, OperationRecord)
+    assert isinstance(second, OperationRecord)
+    assert first.id == second.id
+    assert list(floor.journal.records) == [first.id]
+
+
+async def test_a_request_that_was_refused_leaves_its_id_to_the_next(floor_of: FloorOf) -> None:
+    floor = floor_of(TwinHost(host(nova=True).config_xml).settle())
+    refused, began = await asyncio.gather(
+        begin(floor, Target(Method.SCALE_DOMAIN, vcpus=8), request_id=REQUEST),
+        begin(floor, request_id=REQUEST),
+        return_exceptions=True,
+    )
+    assert isinstance(refused, FailedPreconditionError)
+    assert isinstance(began, OperationRecord)
+
+
 async def test_a_request_id_is_the_callers_own_and_lasts_a_day(floor_of: FloorOf) -> None:
     floor = floor_of(host(nova=True))
     first = await floor.run(RAISE, request_id=REQUEST)
@@ -190,24 +246,6 @@ async def test_without_a_nova_credential_a_nova_domain_is_not_rebooted(floor_of:
         await begin(floor, replace(RAISE, reboot=RebootMode.SOFT))
     assert refused.value.reason is Reason.NOVA_NOT_CONFIGURED
     assert floor.host.calls == []
-
-
-async def test_a_request_that_ended_while_its_repetition_looked_for_it_is_not_begun_again(
-    floor_of: FloorOf,
-) -> None:
-    floor = floor_of(host(nova=True))
-    read = floor.journal.read_by_request
-    first = await floor.run(RAISE, request_id=REQUEST)
-    looks = 0
-
-    async def late(caller: str, request_id: str, since_s: float) -> OperationRecord | None:
-        nonlocal looks
-        looks += 1
-        return None if looks == 1 else await read(caller, request_id, since_s)
-
-    floor.journal.read_by_request = late  # type: ignore[method-assign]
-    assert (await floor.run(RAISE, request_id=REQUEST)).id == first.id
-    assert len(floor.journal.records) == 1
 
 
 async def test_what_a_change_asks_for_is_recorded_when_it_begins(floor_of: FloorOf) -> None:
