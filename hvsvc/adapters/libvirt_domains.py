@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
-from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Sequence
 from uuid import UUID
 
 import libvirt
 
 from hvsvc.adapters import libvirt_changes as changes
 from hvsvc.adapters.libvirt_events import EventHub
-from hvsvc.adapters.libvirt_facts import XmlReader, read_balloon, read_facts, read_security_model
+from hvsvc.adapters.libvirt_facts import XmlReader, read_balloon
 from hvsvc.adapters.libvirt_host import read_host, read_resources
 from hvsvc.adapters.libvirt_link import Link
-from hvsvc.adapters.libvirt_list import find_named, read_all
+from hvsvc.adapters.libvirt_list import find_named
+from hvsvc.adapters.libvirt_reads import LibvirtReads
 from hvsvc.adapters.libvirt_settings import LibvirtSettings
 from hvsvc.domain.facts import Balloon, DomainEvent, DomainFacts, HostFacts
 from hvsvc.domain.host_room import HostResources
-from hvsvc.errors import DeadlineError, HvsvcError, NotFoundError, Reason
-
-_logger = logging.getLogger(__name__)
+from hvsvc.domain.unread import DomainList
+from hvsvc.errors import NotFoundError, Reason
 
 
 class LibvirtDomains:
@@ -35,10 +33,9 @@ class LibvirtDomains:
     def __init__(self, settings: LibvirtSettings) -> None:
         self._settings = settings
         self._xml = XmlReader()
-        self._security_model = ("", "")
         self._events = EventHub(settings.event_backlog, asyncio.get_running_loop())
-        # Read-write, for the secrets in the definitions (see CONFIG_XML).
-        self._reads = Link(settings, "reads", prepare=self._prepare_reads)
+        self._domains = LibvirtReads(settings, self._xml)
+        self._reads = self._domains.link
         self._changes = Link(settings, "changes")
         # A shutdown through the agent may hang with it, and must not hold up other changes.
         self._agent = Link(settings, "agent")
@@ -77,49 +74,16 @@ class LibvirtDomains:
             )
         )
 
-    async def read_domain(self, uuid: str) -> DomainFacts:
-        """Reads one domain, all in one hop.
+    async def read_domain(self, uuid: str, *, hasty: bool = False) -> DomainFacts:
+        """Reads one domain; where QEMU does not answer, without the balloon.
 
-        Where QEMU does not answer, the balloon is left out and the rest returned: that
-        needs no answer of QEMU.
+        :param hasty: told as CALL_TIMED_OUT soon where nothing can be read while QEMU is silent.
         """
-        found: list[DomainFacts] = []
+        return await self._domains.read_domain(uuid, hasty=hasty)
 
-        def read(connection: libvirt.virConnect) -> DomainFacts:
-            domain = connection.lookupByUUIDString(uuid)
-            found.append(read_facts(domain, self._xml, self._security_model))
-            return self._add_balloon(domain, found[0])
-
-        def read_plain(connection: libvirt.virConnect) -> DomainFacts:
-            return read_facts(connection.lookupByUUIDString(uuid), self._xml, self._security_model)
-
-        asked = f"read domain {uuid}"
-        if not self._reads.hangs(uuid):
-            patience_s = self._settings.statistics_timeout_s
-            try:
-                return await self._reads.call(
-                    read,
-                    asked,
-                    timeout_s=patience_s,
-                    domain=uuid,
-                    # libvirtd itself may be slow: then it is not QEMU that is waited for
-                    grace=lambda: 0 if found else max(self._settings.call_timeout_s - patience_s, 0),
-                )
-            except DeadlineError:
-                if found:
-                    return found[0]
-        return await self._reads.call(read_plain, asked)
-
-    async def read_domains(self) -> Sequence[DomainFacts]:
-        """Reads every domain; one whose definition cannot be read is left out, and logged."""
-        facts, errors = await self._reads.call(
-            lambda connection: read_all(connection, self._xml, self._security_model), "list the domains"
-        )
-        for name, error in errors:
-            _logger.warning("a domain cannot be read", extra={"libvirt_name": name, "error": str(error)})
-        off = [one for one in facts if one.live is None]
-        running = await asyncio.gather(*(self._with_balloon(one) for one in facts if one.live is not None))
-        return sorted([*off, *running], key=lambda one: one.uuid)
+    async def read_domains(self) -> DomainList:
+        """Reads every domain; one that cannot be read holds up no other, and is told as such, and logged."""
+        return await self._domains.read_domains()
 
     async def find_uuids(self, name: str) -> Sequence[tuple[str, str]]:
         """Finds domains by uuid, libvirt name or Nova server name.
@@ -136,9 +100,7 @@ class LibvirtDomains:
 
             with contextlib.suppress(NotFoundError):
                 return [await self._reads.call(look_up, f"find domain {uuid}")]
-        return await self._reads.call(
-            lambda connection: find_named(connection, self._xml, name), "find a domain"
-        )
+        return await self._reads.call(lambda connection: find_named(connection, name), "find a domain")
 
     async def read_balloon(self, uuid: str) -> Balloon:
         """Reads the balloon's statistics.
@@ -235,26 +197,3 @@ class LibvirtDomains:
             yield subscription
         finally:
             self._events.unsubscribe(subscription)
-
-    def _prepare_reads(self, connection: libvirt.virConnect) -> Callable[[], None]:
-        # The first question makes libvirt probe QEMU, for seconds; asked here, no read waits for it.
-        self._security_model = read_security_model(connection)
-        return lambda: None
-
-    def _add_balloon(self, domain: libvirt.virDomain, facts: DomainFacts) -> DomainFacts:
-        if facts.live is None:
-            return facts
-        try:
-            return replace(facts, balloon=read_balloon(domain))
-        except libvirt.libvirtError as err:
-            if err.get_error_code() != libvirt.VIR_ERR_OPERATION_INVALID:
-                raise
-            return facts  # it stopped meanwhile
-
-    async def _with_balloon(self, facts: DomainFacts) -> DomainFacts:
-        if self._reads.hangs(facts.uuid):
-            return facts
-        try:
-            return replace(facts, balloon=await self.read_balloon(facts.uuid))
-        except HvsvcError:
-            return facts  # it hangs, or is gone: what was read stays true

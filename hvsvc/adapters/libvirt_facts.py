@@ -15,7 +15,8 @@ from hvsvc.domain.read_definition import read_definition
 from hvsvc.domain.xml_document import fingerprint, parse_document
 from hvsvc.errors import AbortedError, Reason
 
-_STATES = {
+#: libvirt's states
+STATES = {
     libvirt.VIR_DOMAIN_NOSTATE: DomainState.NO_STATE,
     libvirt.VIR_DOMAIN_RUNNING: DomainState.RUNNING,
     libvirt.VIR_DOMAIN_BLOCKED: DomainState.IDLE,
@@ -99,18 +100,18 @@ def read_facts(
     security_model: tuple[str, str],
     listed: Listed | None = None,
 ) -> DomainFacts:
-    """Reads all of a domain that needs no answer of QEMU, so that it cannot hang with it (case GA-07).
+    """Reads all of a domain but the balloon's statistics, for which QEMU is asked (case GA-07).
 
-    `listed` saves the calls whose answers are known. The balloon's statistics are left
-    out. State and definitions belong together: where the domain started or stopped in
-    between, all is read again.
+    The definitions may have to be waited for all the same, see DEFINITION_WAITS_SINCE.
+    `listed` saves the calls whose answers are known. State and definitions belong together:
+    where the domain started or stopped in between, all is read again.
 
     :raises AbortedError: DOMAIN_BUSY when it starts and stops too fast to be read.
     """
     alone = listed is None
     for _ in range(_MOST_TRIES):
         info = None if listed is not None and listed.off else domain.info()
-        state = DomainState.SHUT_OFF if info is None else _STATES.get(info[0], DomainState.NO_STATE)
+        state = DomainState.SHUT_OFF if info is None else STATES.get(info[0], DomainState.NO_STATE)
         # With its secrets: of a domain that is off, this is the stored definition.
         xml = domain.XMLDesc(libvirt.VIR_DOMAIN_XML_SECURE)
         current = reader.read(xml)

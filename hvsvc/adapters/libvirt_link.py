@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import libvirt
@@ -64,7 +64,7 @@ class Link:
         timeout_s: float | None = None,
         refusal: Reason = Reason.HYPERVISOR_REFUSED,
         domain: str | None = None,
-        grace: Callable[[], float] | None = None,
+        grace: Callable[[], Awaitable[float]] | None = None,
     ) -> T:
         """Runs `function` with the connection in a native thread.
 
@@ -88,30 +88,38 @@ class Link:
                 connection = await self._take_place()
         except TimeoutError as err:
             self._end_turn(domain, turn)
-            raise self._timed_out(asked, timeout_s) from err
+            raise self.timed_out(asked, timeout_s) from err
         except BaseException:
             self._end_turn(domain, turn)
             raise
         call = connection.run(function, asked, refusal)
         call.add_done_callback(lambda _: self._end_turn(domain, turn))
         try:
-            done, _ = await asyncio.wait({call}, timeout=max(deadline - loop.time(), 0))
-            if not done and grace is not None and (more_s := grace()) > 0:
-                done, _ = await asyncio.wait({call}, timeout=more_s)
+            await asyncio.wait({call}, timeout=max(deadline - loop.time(), 0))
+            if not call.done() and grace is not None and (more_s := await grace()) > 0:
+                await asyncio.wait({call}, timeout=more_s)
         except asyncio.CancelledError:
             self._leave_behind(connection, call)
+            loop.call_at(deadline, self._note_overdue, domain, call)
             raise
-        if done:
+        if call.done():
             return call.result()
-        if domain is not None:
-            self._overdue.add(domain)
+        self._note_overdue(domain, call)
         _logger.warning("a libvirt call is past its deadline", extra={"link": self._name, "asked": asked})
         self._leave_behind(connection, call)
-        raise self._timed_out(asked, timeout_s)
+        raise self.timed_out(asked, timeout_s)
 
     def hangs(self, domain: str) -> bool:
         """Whether a call of this domain is past its deadline and has not come back."""
         return domain in self._overdue
+
+    def timed_out(self, asked: str, timeout_s: float) -> DeadlineError:
+        """The error of a call that was given up."""
+        return DeadlineError(
+            Reason.CALL_TIMED_OUT,
+            f"Could not {asked}: no answer in {timeout_s:g} s. libvirt may still do it: read again.",
+            {"timeoutS": f"{timeout_s:g}"},
+        )
 
     def close(self) -> None:
         """Closes the connections; one whose calls hang is left to the end of the process."""
@@ -127,6 +135,10 @@ class Link:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._turns[domain] = turn
         return turn
+
+    def _note_overdue(self, domain: str | None, call: asyncio.Future[Any]) -> None:
+        if domain is not None and not call.done():
+            self._overdue.add(domain)
 
     def _end_turn(self, domain: str | None, turn: asyncio.Future[None] | None) -> None:
         if domain is None or turn is None:
@@ -168,10 +180,3 @@ class Link:
             connection.retire()
             self._left.add(connection)
             self._current = None
-
-    def _timed_out(self, asked: str, timeout_s: float) -> DeadlineError:
-        return DeadlineError(
-            Reason.CALL_TIMED_OUT,
-            f"Could not {asked}: no answer in {timeout_s:g} s. libvirt may still do it: read again.",
-            {"timeoutS": f"{timeout_s:g}"},
-        )

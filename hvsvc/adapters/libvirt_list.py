@@ -1,18 +1,38 @@
-"""Reads all domains of a host with few calls. Everything here runs in a native thread."""
+"""Lists the domains of a host with few calls. Everything here runs in a native thread."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import libvirt
 
-from hvsvc.adapters.libvirt_facts import CONFIG_XML, Listed, XmlReader, read_facts
-from hvsvc.domain.facts import DomainFacts
+from hvsvc.adapters.libvirt_facts import Listed, XmlReader, read_facts
+from hvsvc.adapters.libvirt_unread import read_nova
+from hvsvc.domain.facts import DomainFacts, DomainState
+from hvsvc.domain.unread import UnreadDomain
 from hvsvc.errors import HvsvcError
 
 
-def read_all(
-    connection: libvirt.virConnect, reader: XmlReader, security_model: tuple[str, str]
-) -> tuple[list[DomainFacts], list[tuple[str, HvsvcError]]]:
-    """Every domain's facts without the balloon, and the names of those that cannot be read, with why.
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A domain that runs, still to be read."""
+
+    uuid: str
+    libvirt_name: str
+    listed: Listed
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The domains of a host: those that are off, read or not, and those that run, to be read."""
+
+    off: list[DomainFacts]
+    unread: list[UnreadDomain]
+    running: list[Running]
+
+
+def list_domains(connection: libvirt.virConnect, reader: XmlReader, security_model: tuple[str, str]) -> Found:
+    """Lists every domain, and reads those that are off: no QEMU of theirs can hang.
 
     Persistence, autostart and managed save come from a few lists instead of some calls a
     domain, and the list itself tells which domains are off (they have no id), so one of
@@ -28,27 +48,33 @@ def read_all(
     )
     autostart = _list_uuids(connection, libvirt.VIR_CONNECT_LIST_DOMAINS_AUTOSTART)
     managed_save = _list_uuids(connection, libvirt.VIR_CONNECT_LIST_DOMAINS_MANAGEDSAVE)
-    facts: list[DomainFacts] = []
-    errors: list[tuple[str, HvsvcError]] = []
+    found = Found([], [], [])
     for domain in domains:
         uuid = domain.UUIDString()
         listed = Listed(uuid in off, uuid in persistent, uuid in autostart, uuid in managed_save)
+        if not listed.off:
+            found.running.append(Running(uuid, domain.name(), listed))
+            continue
         try:
-            facts.append(read_facts(domain, reader, security_model, listed))
+            found.off.append(read_facts(domain, reader, security_model, listed))
         except libvirt.libvirtError as err:
             if err.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
                 raise
         except HvsvcError as err:
-            errors.append((domain.name(), err))
-    return facts, errors
+            found.unread.append(_unread(domain, listed, err))
+    return found
 
 
-def find_named(connection: libvirt.virConnect, reader: XmlReader, name: str) -> list[tuple[str, str]]:
-    """(uuid, libvirt name) of the domains with this libvirt name or Nova server name, ordered by uuid."""
+def find_named(connection: libvirt.virConnect, name: str) -> list[tuple[str, str]]:
+    """(uuid, libvirt name) of the domains with this libvirt name or Nova server name, ordered by uuid.
+
+    Asks for no definition, so that no domain that hangs is in the way.
+    """
     found: list[tuple[str, str]] = []
     for domain in connection.listAllDomains(0):
         try:
-            if domain.name() == name or _read_nova_name(domain, reader) == name:
+            nova = None if domain.name() == name else read_nova(domain)
+            if domain.name() == name or (nova is not None and nova.name == name):
                 found.append((domain.UUIDString(), domain.name()))
         except libvirt.libvirtError as err:
             if err.get_error_code() != libvirt.VIR_ERR_NO_DOMAIN:
@@ -56,14 +82,16 @@ def find_named(connection: libvirt.virConnect, reader: XmlReader, name: str) -> 
     return sorted(found)
 
 
-def _read_nova_name(domain: libvirt.virDomain, reader: XmlReader) -> str | None:
-    try:
-        nova = reader.read(domain.XMLDesc(0)).definition.nova
-        if nova is None and domain.isActive() and domain.isPersistent():
-            nova = reader.read(domain.XMLDesc(CONFIG_XML)).definition.nova
-    except HvsvcError:
-        return None  # a definition that cannot be read names nothing; its libvirt name still does
-    return None if nova is None else nova.name
+def _unread(domain: libvirt.virDomain, listed: Listed, error: HvsvcError) -> UnreadDomain:
+    return UnreadDomain(
+        domain.UUIDString(),
+        domain.name(),
+        error,
+        state=DomainState.SHUT_OFF,
+        persistent=listed.persistent,
+        autostart=listed.autostart,
+        managed_save=listed.managed_save,
+    )
 
 
 def _list_uuids(connection: libvirt.virConnect, flags: int) -> frozenset[str]:

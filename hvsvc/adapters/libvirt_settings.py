@@ -11,8 +11,9 @@ class LibvirtSettings:
 
     `call_timeout_s` bounds one call. libvirt itself waits 30 s for a domain that is busy: a
     larger value lets its own answer arrive. `start_timeout_s` bounds a start.
-    `statistics_timeout_s` bounds how long a read waits for the one part of it that asks
-    QEMU, the balloon's statistics. `agent_timeout_s` bounds one command of the guest agent.
+    `statistics_timeout_s` bounds how long a read waits for what can hang with QEMU: the
+    balloon's statistics, and with a libvirt newer than 9.0 the definition.
+    `agent_timeout_s` bounds one command of the guest agent.
 
     `calls_in_flight` bounds the calls at once on a `Connection`, each of which has a native
     one of its own. `max_connections` bounds the connections of one kind (reads, changes,

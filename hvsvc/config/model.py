@@ -64,7 +64,10 @@ class Libvirt(Section):
         40, 1, 600, "longest wait for one call; libvirt itself waits 30 s for a domain that is busy"
     )
     statistics_timeout_s: float = _number(
-        2, 0.1, 60, "longest wait of a read for the balloon's statistics, which QEMU must be asked for"
+        2,
+        0.1,
+        60,
+        "longest wait of a read for what can hang with QEMU: statistics, and with libvirt above 9.0 the definition",
     )
     calls_in_flight: int = _whole(
         4, 1, 64, "calls at once of one kind (reads, changes, agents), each on a connection of its own"

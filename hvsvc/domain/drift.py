@@ -108,6 +108,13 @@ def judge_absence(desired: DesiredState, server: ServerFacts | None, error: Hvsv
     )
 
 
+def judge_unread(error: HvsvcError) -> Drift:
+    """Says why a domain that is on this host could not be compared."""
+    return Drift(
+        DriftStatus.UNKNOWN, (f"the domain could not be read: {error.message}",), "look again when it answers"
+    )
+
+
 _DROPS_ITSELF = "nothing: the record is dropped at the next look at it"
 
 

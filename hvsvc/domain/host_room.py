@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from hvsvc.domain.check_live import current_memory_kib
-from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.limits import HostLimits
+from hvsvc.domain.unread import DomainList
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +41,24 @@ class HostRoom:
         return max(self.memory_capacity_kib - self.current_memory_kib, 0)
 
 
-def sum_host(resources: HostResources, limits: HostLimits, domains: Iterable[DomainFacts]) -> HostRoom:
-    """Sums the running domains; paused ones count, since they have what they have."""
-    live = [(facts, facts.live) for facts in domains if facts.live is not None]
+def sum_host(resources: HostResources, limits: HostLimits, domains: DomainList) -> HostRoom:
+    """Sums the running domains; paused ones count, since they have what they have.
+
+    One that cannot be read counts with what is known of it.
+    """
+    live = [(facts, facts.live) for facts in domains.read if facts.live is not None]
+    unread = [domain for domain in domains.unread if domain.id is not None]
     return HostRoom(
         resources=resources,
         vcpu_capacity=int(resources.pcpus * limits.vcpu_overcommit_ratio),
         memory_capacity_kib=int(resources.memory_kib * limits.memory_overcommit_ratio),
-        running_domains=len(live),
-        current_vcpus=sum(definition.current_vcpus for _, definition in live),
-        maximum_vcpus=sum(definition.maximum_vcpus for _, definition in live),
-        current_memory_kib=sum(current_memory_kib(facts) or 0 for facts, _ in live),
-        maximum_memory_kib=sum(definition.memory_kib for _, definition in live),
+        running_domains=len(live) + len(unread),
+        current_vcpus=sum(definition.current_vcpus for _, definition in live)
+        + sum(domain.current_vcpus or 0 for domain in unread),
+        maximum_vcpus=sum(definition.maximum_vcpus for _, definition in live)
+        + sum(domain.maximum_vcpus or 0 for domain in unread),
+        current_memory_kib=sum(current_memory_kib(facts) or 0 for facts, _ in live)
+        + sum(domain.used_memory_kib or 0 for domain in unread),
+        maximum_memory_kib=sum(definition.memory_kib for _, definition in live)
+        + sum(domain.maximum_memory_kib or 0 for domain in unread),
     )

@@ -5,10 +5,13 @@ from __future__ import annotations
 from lxml import etree
 
 from hvsvc.domain.definition import NovaMetadata
+from hvsvc.domain.xml_document import parse_document
 
 #: and a version: 1.0 up to Nova 22 (Victoria), 1.1 since; what a later one writes is Nova's just as well, and taking it
 #: for a plain domain would mean to reboot it behind Nova's back. The prefix is whatever the document says.
 _NAMESPACES = "http://openstack.org/xmlns/libvirt/nova/"
+#: those there are, the present one first, for asking libvirt, which wants to know the whole name
+KNOWN_NAMESPACES = (f"{_NAMESPACES}1.1", f"{_NAMESPACES}1.0")
 
 
 def read_nova_metadata(root: etree._Element) -> NovaMetadata | None:
@@ -22,6 +25,16 @@ def read_nova_metadata(root: etree._Element) -> NovaMetadata | None:
         if namespace.startswith(f"{{{_NAMESPACES}"):
             return _read_instance(instance, namespace + brace)
     return None
+
+
+def parse_nova_metadata(instance_xml: str) -> NovaMetadata:
+    """The same from the metadata element alone, which libvirt gives out without the namespace it was asked by.
+
+    :raises FailedPreconditionError: BROKEN_DEFINITION.
+    """
+    (instance,) = parse_document(f"<domain>{instance_xml}</domain>")
+    namespace, brace, _ = str(instance.tag).rpartition("}")
+    return _read_instance(instance, namespace + brace)
 
 
 def _read_instance(instance: etree._Element, ns: str) -> NovaMetadata:

@@ -79,7 +79,7 @@ class AllocationKeeper:
                 _log.debug("allocations_not_looked_at", error=err.message)
 
     async def _look_at_all(self) -> None:
-        for facts in await self._tools.hypervisor.read_domains():
+        for facts in (await self._tools.hypervisor.read_domains()).read:
             if facts.nova is not None:
                 self._poke(facts.uuid)
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import structlog
 
 from hvsvc.domain.desired import DesiredState, ReapplyPolicy
-from hvsvc.domain.drift import Drift, DriftStatus, judge_absence, judge_drift
+from hvsvc.domain.drift import Drift, DriftStatus, judge_absence, judge_drift, judge_unread
 from hvsvc.domain.facts import DomainFacts
-from hvsvc.errors import HvsvcError, InvalidArgumentError, NotFoundError, Reason
+from hvsvc.errors import DeadlineError, HvsvcError, InvalidArgumentError, NotFoundError, Reason
 from hvsvc.operations.ports import Journal
 from hvsvc.operations.reads import DomainReads
 from hvsvc.operations.reapply import Progress, Reapplier
@@ -70,13 +70,18 @@ class Drifts:
 
     async def list(self) -> Sequence[DriftReport]:
         """Compares every record, ordered by uuid; guests are not asked."""
-        here = {facts.uuid: facts for facts in await self._around.hypervisor.read_domains()}
-        return [
-            self._report(desired, judge_drift(desired, here[desired.uuid]))
-            if desired.uuid in here
-            else await self._compare(desired, ask_guest=False)
-            for desired in await self._journal.read_all_desired()
-        ]
+        domains = await self._around.hypervisor.read_domains()
+        here = {facts.uuid: facts for facts in domains.read}
+        errors = {unread.uuid: unread.error for unread in domains.unread}
+        reports: list[DriftReport] = []
+        for desired in await self._journal.read_all_desired():
+            if (facts := here.get(desired.uuid)) is not None:
+                reports.append(self._report(desired, judge_drift(desired, facts)))
+            elif (error := errors.get(desired.uuid)) is not None:
+                reports.append(self._report(desired, judge_unread(error)))
+            else:
+                reports.append(await self._compare(desired, ask_guest=False))
+        return reports
 
     async def set_policy(self, name: str, policy: ReapplyPolicy | None) -> DriftReport:
         """Sets what hvsvc may do by itself for this domain; None follows the configured default.
@@ -102,10 +107,12 @@ class Drifts:
 
     async def _compare(self, desired: DesiredState, *, ask_guest: bool) -> DriftReport:
         try:
-            facts = await self._around.read_domain(desired.uuid, ask_guest=ask_guest)
+            facts = await self._around.read_domain(desired.uuid, ask_guest=ask_guest, hasty=True)
         except NotFoundError:
             server, error = await self._around.read_server(desired.uuid, is_server=desired.is_server)
             return self._report(desired, judge_absence(desired, server, error))
+        except DeadlineError as err:
+            return self._report(desired, judge_unread(err))
         return self._report(desired, judge_drift(desired, facts))
 
     def _report(self, desired: DesiredState, drift: Drift) -> DriftReport:

@@ -16,6 +16,7 @@ from hvsvc.domain.facts import Balloon, DomainEvent, DomainFacts, GuestCpus, Hos
 from hvsvc.domain.flavor import Flavor
 from hvsvc.domain.host_room import HostResources
 from hvsvc.domain.operation import OperationRecord
+from hvsvc.domain.unread import DomainList
 
 
 class Hypervisor(Protocol):
@@ -27,12 +28,15 @@ class Hypervisor(Protocol):
     START_FAILED or DOMAIN_NOT_RUNNING.
     """
 
-    async def read_domain(self, uuid: str) -> DomainFacts:
-        """Reads one domain (no guest agent: `guest` is None)."""
+    async def read_domain(self, uuid: str, *, hasty: bool = False) -> DomainFacts:
+        """Reads one domain (no guest agent: `guest` is None).
+
+        `hasty` gives up soon where nothing can be read while QEMU is silent.
+        """
         ...
 
-    async def read_domains(self) -> Sequence[DomainFacts]:
-        """Reads every domain of the host, ordered by uuid, each as `read_domain` does."""
+    async def read_domains(self) -> DomainList:
+        """Reads every domain of the host, each as `read_domain` does in haste."""
         ...
 
     async def find_uuids(self, name: str) -> Sequence[tuple[str, str]]:

@@ -10,7 +10,15 @@ from enum import Enum
 
 from hvsvc.domain.facts import DomainFacts, DomainState
 from hvsvc.domain.host_room import HostRoom, sum_host
-from hvsvc.errors import InvalidArgumentError, NotFoundError, Reason
+from hvsvc.domain.unread import UnreadDomain
+from hvsvc.errors import (
+    AbortedError,
+    DeadlineError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+    Reason,
+)
 from hvsvc.operations.surroundings import Surroundings
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -33,7 +41,7 @@ class WatchItem:
     kind: WatchKind
     uuid: str = ""
     libvirt_name: str = ""
-    facts: DomainFacts | None = None
+    facts: DomainFacts | UnreadDomain | None = None
     event: str = ""
 
 
@@ -76,28 +84,41 @@ class DomainReads:
         return found[0][0]
 
     async def get(self, name: str, *, full: bool) -> DomainFacts:
-        """Reports one domain; `full` asks the guest agent and Placement too."""
-        facts = await self._around.read_domain(await self.resolve(name), ask_guest=False)
+        """Reports one domain; `full` asks the guest agent and Placement too.
+
+        :raises DeadlineError: CALL_TIMED_OUT, soon where its QEMU is silent.
+        """
+        facts = await self._around.read_domain(await self.resolve(name), ask_guest=False, hasty=True)
         return await self._around.in_full(facts) if full else facts
 
     async def list(
         self, *, states: frozenset[DomainState], nova_server: str, after_uuid: str, limit: int, full: bool
-    ) -> Sequence[DomainFacts]:
-        """Lists at most `limit` domains with a uuid above `after_uuid`, in the order of their uuids."""
-        found = [
-            facts
-            for facts in await self._around.hypervisor.read_domains()
-            if facts.uuid > after_uuid
-            and (not states or facts.state in states)
-            and (not nova_server or _is_server(facts, nova_server))
-        ][:limit]
+    ) -> Sequence[DomainFacts | UnreadDomain]:
+        """Lists at most `limit` domains with a uuid above `after_uuid`, in the order of their uuids.
+
+        One that cannot be read is there wherever nothing that is known of it rules it out.
+        """
+        domains = await self._around.hypervisor.read_domains()
+        every: list[DomainFacts | UnreadDomain] = [*domains.read, *domains.unread]
+        found = sorted(
+            (
+                domain
+                for domain in every
+                if domain.uuid > after_uuid
+                and (not states or domain.state in states or domain.state is None)
+                and (not nova_server or _is_server(domain, nova_server))
+            ),
+            key=lambda domain: domain.uuid,
+        )[:limit]
         if not full:
             return found
-        return await asyncio.gather(*(self._in_full(facts) for facts in found))
+        return await asyncio.gather(*(self._in_full(domain) for domain in found))
 
-    async def _in_full(self, facts: DomainFacts) -> DomainFacts:
+    async def _in_full(self, domain: DomainFacts | UnreadDomain) -> DomainFacts | UnreadDomain:
+        if isinstance(domain, UnreadDomain):
+            return domain
         async with self._agents:
-            return await self._around.in_full(facts)
+            return await self._around.in_full(domain)
 
     async def host(self) -> HostRoom:
         """Sums what the running domains have, beside what the host could give."""
@@ -114,22 +135,34 @@ class DomainReads:
         :raises ExhaustedError: when the reader is too slow.
         """
         hypervisor = self._around.hypervisor
-        wanted = {(await hypervisor.read_domain(await self.resolve(name))).uuid for name in names}
+        wanted = {await self._find_present(name) for name in names}
         async with hypervisor.events() as events:
-            for facts in await hypervisor.read_domains():
+            domains = await hypervisor.read_domains()
+            for facts in domains.read:
                 if not wanted or facts.uuid in wanted:
                     yield WatchItem(WatchKind.SNAPSHOT, facts.uuid, facts.libvirt_name, facts)
+            for unread in domains.unread:
+                if not wanted or unread.uuid in wanted:
+                    yield WatchItem(WatchKind.SNAPSHOT, unread.uuid, unread.libvirt_name, unread)
             yield WatchItem(WatchKind.SNAPSHOT_END)
             async for event in events:
                 if wanted and event.uuid not in wanted:
                     continue
+                found: DomainFacts | UnreadDomain
                 try:
-                    facts = await hypervisor.read_domain(event.uuid)
+                    found = await hypervisor.read_domain(event.uuid, hasty=True)
                 except NotFoundError:
                     yield WatchItem(WatchKind.REMOVED, event.uuid, event.libvirt_name, event=event.text)
-                else:
-                    yield WatchItem(WatchKind.CHANGED, facts.uuid, facts.libvirt_name, facts, event.text)
+                    continue
+                except (AbortedError, DeadlineError, FailedPreconditionError) as err:
+                    found = UnreadDomain(event.uuid, event.libvirt_name, err)
+                yield WatchItem(WatchKind.CHANGED, found.uuid, found.libvirt_name, found, event.text)
+
+    async def _find_present(self, name: str) -> str:
+        """The uuid of a domain that is there, whether it can be read or not."""
+        uuid = await self.resolve(name)
+        return uuid if not name.startswith(_PREFIX) else await self.resolve(uuid)
 
 
-def _is_server(facts: DomainFacts, wanted: str) -> bool:
-    return facts.nova is not None and wanted in (facts.uuid, facts.nova.name)
+def _is_server(domain: DomainFacts | UnreadDomain, wanted: str) -> bool:
+    return domain.nova is not None and wanted in (domain.uuid, domain.nova.name)

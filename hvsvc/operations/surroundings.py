@@ -50,9 +50,9 @@ class Surroundings:
         room, server = await asyncio.gather(self._read_room(domain), self._read_server(domain))
         return domain, room, *server
 
-    async def read_domain(self, uuid: str, *, ask_guest: bool) -> DomainFacts:
+    async def read_domain(self, uuid: str, *, ask_guest: bool, hasty: bool = False) -> DomainFacts:
         """Reads the domain, and the guest's CPUs where asked; a silent guest is noted in the facts."""
-        domain = await self.hypervisor.read_domain(uuid)
+        domain = await self.hypervisor.read_domain(uuid, hasty=hasty)
         if not ask_guest:
             return domain
         return await self.with_guest(domain)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import grpc
 
-from hvsvc.domain.facts import DomainState
+from hvsvc.domain.facts import DomainFacts, DomainState
 from hvsvc.errors import InvalidArgumentError, Reason
 from hvsvc.operations.drifts import DriftReport, Drifts
 from hvsvc.operations.reads import DomainReads
@@ -58,7 +58,7 @@ class DomainServicer(domain_pb2_grpc.DomainServiceServicer):
             states=states, nova_server=server, after_uuid=after, limit=size + 1, full=full
         )
         page = found[:size]
-        drifts = await self._drifts.of_many(page)
+        drifts = await self._drifts.of_many([facts for facts in page if isinstance(facts, DomainFacts)])
         now_s = time.time()
         return domain_pb2.ListDomainsResponse(
             domains=[to_domain(facts, now_s, _drift(drifts.get(facts.uuid))) for facts in page],
@@ -99,7 +99,7 @@ class DomainServicer(domain_pb2_grpc.DomainServiceServicer):
             )
         names = list(dict.fromkeys(fields.domain_name(name, "names") for name in request.names))
         async for item in self._reads.watch(names):
-            drift = None if item.facts is None else await self._drifts.of(item.facts)
+            drift = await self._drifts.of(item.facts) if isinstance(item.facts, DomainFacts) else None
             yield to_watch(item, time.time(), _drift(drift))
 
 

@@ -158,11 +158,45 @@ async def test_a_caller_that_gives_up_leaves_the_turn_to_the_call(hanging: Hangi
 async def test_grace_prolongs_a_deadline_once(hanging: Hanging) -> None:
     async with opened() as link:
         await link.call(id, "ask")
-        call = asyncio.create_task(link.call(hanging, "ask", timeout_s=0.1, grace=lambda: 20))
+        asked: list[bool] = []
+
+        async def grace() -> float:
+            asked.append(True)
+            return 20
+
+        call = asyncio.create_task(link.call(hanging, "ask", timeout_s=0.1, grace=grace))
         await asyncio.sleep(0.4)
         assert not call.done()
         hanging.let_go()
         assert await call == "came back"
+        assert asked == [True]
+
+
+async def test_a_call_that_comes_back_while_grace_is_asked_is_not_lost(hanging: Hanging) -> None:
+    async with opened() as link:
+        await link.call(id, "ask")
+
+        async def grace() -> float:
+            hanging.let_go()
+            await until(lambda: not link._turns)
+            return 0
+
+        assert await link.call(hanging, "ask", timeout_s=0.1, grace=grace, domain="one") == "came back"
+        assert not link.hangs("one")
+
+
+async def test_ga_07_a_call_whose_caller_left_hangs_from_its_deadline_on(hanging: Hanging) -> None:
+    """A client with little patience leaves; who comes next must not wait for what is known to hang."""
+    async with opened() as link:
+        caller = asyncio.create_task(link.call(hanging, "ask", timeout_s=0.3, domain="one"))
+        await until(lambda: hanging.entered == 1)
+        caller.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await caller
+        assert not link.hangs("one")
+        await until(lambda: link.hangs("one"))
+        hanging.let_go()
+        await until(lambda: not link.hangs("one"))
 
 
 async def test_errors_of_libvirt_are_translated_with_the_reason_of_the_call() -> None:

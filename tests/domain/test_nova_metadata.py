@@ -3,7 +3,7 @@
 import pytest
 
 from hvsvc.domain.definition import NovaMetadata
-from hvsvc.domain.nova_metadata import read_nova_metadata
+from hvsvc.domain.nova_metadata import parse_nova_metadata, read_nova_metadata
 from hvsvc.domain.xml_document import parse_document
 from tests.domain.golden import read_case
 
@@ -86,3 +86,10 @@ def test_numbers_that_are_none_are_left_out(number: str) -> None:
     found = read(f"{xml}</n:memory></n:flavor></n:instance></metadata></domain>")
     assert found is not None
     assert (found.flavor_vcpus, found.flavor_memory_mib) == (None, 64)
+
+
+@pytest.mark.parametrize("prefix", ["", "n:"])
+def test_the_element_alone_is_read_with_and_without_its_namespace(prefix: str) -> None:
+    declared = f" xmlns:n='{NS_1_1}'" if prefix else ""
+    xml = f"<{prefix}instance{declared}><{prefix}name>web-1</{prefix}name></{prefix}instance>"
+    assert parse_nova_metadata(xml).name == "web-1"

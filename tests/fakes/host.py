@@ -29,8 +29,9 @@ from hvsvc.domain.flavor import Flavor
 from hvsvc.domain.host_room import HostResources
 from hvsvc.domain.operation import OperationRecord
 from hvsvc.domain.read_definition import parse_definition
+from hvsvc.domain.unread import DomainList, UnreadDomain
 from hvsvc.domain.xml_document import fingerprint
-from hvsvc.errors import AbortedError, GuestAgentError, HvsvcError, NotFoundError, Reason
+from hvsvc.errors import AbortedError, DeadlineError, GuestAgentError, HvsvcError, NotFoundError, Reason
 from tests.fakes.worlds import HOST, SERVER, UUID, domain_xml, facts
 
 
@@ -148,7 +149,7 @@ class FakeHost:
 
     # ---------------------------------------------------------------- Hypervisor
 
-    async def read_domain(self, uuid: str) -> DomainFacts:
+    async def read_domain(self, uuid: str, *, hasty: bool = False) -> DomainFacts:
         self.before_call("read_domain")
         if "read_domain" in self.errors:
             raise self.errors["read_domain"]
@@ -178,8 +179,13 @@ class FakeHost:
             self.balloon_kib, self.balloon_kib - 60_000, self.balloon_kib // 2, int(self.clock.now_s())
         )
 
-    async def read_domains(self) -> Sequence[DomainFacts]:
-        return [await self.read_domain(UUID)] if self.defined else []
+    async def read_domains(self) -> DomainList:
+        if not self.defined:
+            return DomainList([])
+        try:
+            return DomainList([await self.read_domain(UUID, hasty=True)])
+        except DeadlineError as err:
+            return DomainList([], [UnreadDomain(UUID, "instance-00000001", err, state=DomainState.RUNNING)])
 
     async def find_uuids(self, name: str) -> Sequence[tuple[str, str]]:
         return [(UUID, "instance-00000001")] if self._has_name(name) else []

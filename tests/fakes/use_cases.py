@@ -16,6 +16,7 @@ from hvsvc.domain.limits import HostLimits
 from hvsvc.domain.operation import OperationRecord
 from hvsvc.domain.plan import Plan
 from hvsvc.domain.target import Target
+from hvsvc.domain.unread import DomainList, UnreadDomain
 from hvsvc.errors import NotFoundError, Reason
 from hvsvc.operations.changes import Changes, PlanReport
 from hvsvc.operations.drifts import DriftReport, Drifts
@@ -48,6 +49,8 @@ class FakeReads(DomainReads):
     def __init__(self, domains: Sequence[DomainFacts]) -> None:
         self.table = Table()
         self.domains = sorted(domains, key=lambda facts: facts.uuid)
+        #: domains that a list tells as unread
+        self.unread: list[UnreadDomain] = []
         self.items: list[WatchItem] = []
         #: set when a watch was left
         self.watch_left = asyncio.Event()
@@ -62,19 +65,20 @@ class FakeReads(DomainReads):
 
     async def list(
         self, *, states: frozenset[DomainState], nova_server: str, after_uuid: str, limit: int, full: bool
-    ) -> Sequence[DomainFacts]:
+    ) -> Sequence[DomainFacts | UnreadDomain]:
         self.table.called(
             "list", states=states, nova_server=nova_server, after_uuid=after_uuid, limit=limit, full=full
         )
+        every: list[DomainFacts | UnreadDomain] = [*self.domains, *self.unread]
         return [
             facts
-            for facts in self.domains
+            for facts in sorted(every, key=lambda one: one.uuid)
             if facts.uuid > after_uuid and (not states or facts.state in states)
         ][:limit]
 
     async def host(self) -> HostRoom:
         self.table.called("host")
-        return sum_host(HostResources(8, 64 << 20), HostLimits(), self.domains)
+        return sum_host(HostResources(8, 64 << 20), HostLimits(), DomainList(self.domains))
 
     async def watch(self, names: Sequence[str]) -> AsyncIterator[WatchItem]:
         self.table.called("watch", names=names)

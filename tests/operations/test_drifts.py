@@ -10,7 +10,7 @@ import pytest
 from hvsvc.domain.desired import ReapplyPolicy
 from hvsvc.domain.drift import DriftStatus
 from hvsvc.domain.target import Method, RebootMode, Target
-from hvsvc.errors import InvalidArgumentError, NotFoundError, Reason, UnavailableError
+from hvsvc.errors import DeadlineError, InvalidArgumentError, NotFoundError, Reason, UnavailableError
 from tests.fakes.host import host
 from tests.fakes.targets import RAISE
 from tests.fakes.worlds import GIB, UUID
@@ -41,6 +41,19 @@ async def test_get_drift_compares_at_each_look(floor_of: FloorOf) -> None:
         DriftStatus.GONE,
     ]
     assert floor.journal.desired, "a read drops nothing"
+
+
+async def test_ga_07_a_domain_that_cannot_be_read_is_unknown_and_hides_no_other(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    await floor.result(SCALE)
+    other = "11111111-2222-4333-8444-555555555555"
+    floor.journal.desired[other] = replace(floor.journal.desired[UUID], uuid=other)
+    floor.host.errors["read_domain"] = DeadlineError(Reason.CALL_TIMED_OUT, "its QEMU is silent")
+    listed = {report.desired.uuid: report.drift for report in await floor.drifts.list()}
+    assert listed.keys() == {UUID, other}
+    for drift in (listed[UUID], (await floor.drifts.get(UUID)).drift):
+        assert drift.status is DriftStatus.UNKNOWN
+        assert "its QEMU is silent" in drift.differences[0]
 
 
 async def test_the_guest_is_part_of_it(floor_of: FloorOf) -> None:

@@ -8,8 +8,10 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from hvsvc.domain.edit_definition import Edit
-from hvsvc.domain.facts import DomainState, LifecycleEvent
+from hvsvc.domain.facts import DomainFacts, DomainState, LifecycleEvent
+from hvsvc.domain.unread import UnreadDomain
 from hvsvc.errors import (
+    DeadlineError,
     GuestAgentError,
     InvalidArgumentError,
     NotFoundError,
@@ -118,11 +120,72 @@ async def test_watch_gives_a_snapshot_then_changes_then_the_loss(floor_of: Floor
         WatchKind.REMOVED,
     ]
     changed = items[2].facts
-    assert changed is not None
+    assert isinstance(changed, DomainFacts)
     assert changed.config is not None
     assert changed.config.current_memory_kib == 256 * 1024
     assert items[2].event == "DEFINED UPDATED"
     assert items[3].uuid == UUID
+
+
+SILENT = DeadlineError(Reason.CALL_TIMED_OUT, "its QEMU is silent")
+
+
+async def test_ga_07_a_domain_that_cannot_be_read_is_listed_as_such(floor_of: FloorOf) -> None:
+    fake = host(nova=True)
+    fake.errors["read_domain"] = SILENT
+    reads = floor_of(fake).reads
+
+    async def ask(
+        states: frozenset[DomainState] = frozenset(), server: str = "", after: str = ""
+    ) -> Sequence[DomainFacts | UnreadDomain]:
+        return await reads.list(states=states, nova_server=server, after_uuid=after, limit=5, full=True)
+
+    (found,) = await ask()
+    assert isinstance(found, UnreadDomain)
+    assert (found.uuid, found.error) == (UUID, SILENT)
+    assert await ask(states=frozenset({DomainState.RUNNING})) == [found]
+    assert await ask(states=frozenset({DomainState.SHUT_OFF})) == []
+    assert await ask(after=UUID) == []
+    with pytest.raises(DeadlineError):
+        await reads.get(UUID, full=True)
+
+
+async def test_ga_07_a_read_for_a_caller_is_hasty_and_one_of_an_operation_is_not(floor_of: FloorOf) -> None:
+    fake = host()
+    asked: list[bool] = []
+    read = fake.read_domain
+
+    async def note(uuid: str, *, hasty: bool = False) -> DomainFacts:
+        asked.append(hasty)
+        return await read(uuid, hasty=hasty)
+
+    fake.read_domain = note  # type: ignore[method-assign]
+    floor = floor_of(fake)
+    await floor.reads.get(UUID, full=False)
+    assert asked == [True]
+    await floor.tools.around.read_world(UUID, ask_guest=False)
+    assert asked == [True, False]
+
+
+async def test_ga_07_a_watch_goes_on_beside_a_domain_that_cannot_be_read(floor_of: FloorOf) -> None:
+    fake = host()
+    fake.errors["read_domain"] = SILENT
+    seen: list[tuple[WatchKind, type, str]] = []
+    async for item in floor_of(fake).reads.watch([UUID]):
+        seen.append((item.kind, type(item.facts), item.event))
+        if item.kind is WatchKind.SNAPSHOT_END:
+            fake.emit(LifecycleEvent.SUSPENDED)
+        if item.kind is WatchKind.CHANGED and len(seen) == 3:
+            del fake.errors["read_domain"]
+            fake.emit(LifecycleEvent.RESUMED)
+        if len(seen) == 4:
+            break
+    assert seen == [
+        (WatchKind.SNAPSHOT, UnreadDomain, ""),
+        (WatchKind.SNAPSHOT_END, type(None), ""),
+        (WatchKind.CHANGED, UnreadDomain, "SUSPENDED"),
+        (WatchKind.CHANGED, DomainFacts, "RESUMED"),
+    ]
 
 
 async def test_watch_of_a_name_that_fits_nothing(floor_of: FloorOf) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import grpc
 import pytest
 
 from hvsvc.domain.facts import DomainState
-from hvsvc.errors import ExhaustedError, InvalidArgumentError, Reason, UnavailableError
+from hvsvc.domain.unread import UnreadDomain
+from hvsvc.errors import DeadlineError, ExhaustedError, InvalidArgumentError, Reason, UnavailableError
 from hvsvc.operations.reads import WatchItem, WatchKind
 from hvsvc.v1 import desired_pb2, domain_pb2
 from hvsvc.v1.domain_pb2_grpc import DomainServiceStub
@@ -97,6 +99,41 @@ async def test_list_domains_pages_by_uuid(face: Face, stub: Any) -> None:
         "limit": 2,
         "full": False,
     }
+
+
+async def test_ga_07_a_domain_that_cannot_be_read_is_told_with_what_is_known(face: Face, stub: Any) -> None:
+    silent = UnreadDomain(
+        "ffffffff-0000-4000-8000-000000000000",
+        "instance-9",
+        DeadlineError(Reason.CALL_TIMED_OUT, "its QEMU is silent"),
+        id=9,
+        state=DomainState.RUNNING,
+        persistent=True,
+        maximum_vcpus=8,
+        current_vcpus=2,
+        maximum_memory_kib=2048,
+        used_memory_kib=1024,
+    )
+    face.reads.unread = [silent, replace(silent, uuid=silent.uuid[:-1] + "1", id=None, state=None)]
+    found = (await stub.ListDomains(domain_pb2.ListDomainsRequest(page_size=5))).domains
+    assert [domain.uuid for domain in found[:2]] == [WEB_UUID, DB_UUID]
+    told, least = found[2:]
+    assert (told.name, told.libvirt_name, told.id, told.state) == (
+        f"domains/{silent.uuid}",
+        "instance-9",
+        9,
+        domain_pb2.DOMAIN_STATE_RUNNING,
+    )
+    assert [(each.reason, each.message) for each in told.conditions] == [
+        ("CALL_TIMED_OUT", "its QEMU is silent")
+    ]
+    assert (told.vcpus.maximum_live, told.vcpus.current_live) == (8, 2)
+    assert (told.memory.maximum_live_kib, told.memory.current_live_kib) == (2048, 1024)
+    assert told.persistent
+    for absent in ("maximum_config", "current_config", "guest_online"):
+        assert not told.vcpus.HasField(absent)
+    assert not told.HasField("drift")
+    assert (least.HasField("id"), least.state) == (False, domain_pb2.DOMAIN_STATE_UNSPECIFIED)
 
 
 async def test_list_domains_passes_its_filters_on(face: Face, stub: Any) -> None:

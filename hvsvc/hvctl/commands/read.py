@@ -31,6 +31,12 @@ _STATES: Final = {
 }
 _HEADINGS: Final = ("Id", "Server", "Name", "State", "vCPUs", "Memory", "Room to grow", "Note")
 _PAGE_SIZE: Final = 100
+#: conditions of a domain of which no definition could be read
+_UNREAD: Final = {
+    Reason.BROKEN_DEFINITION.value,
+    Reason.CALL_TIMED_OUT.value,
+    Reason.DOMAIN_BUSY.value,
+}
 
 
 @click.command("list")
@@ -145,10 +151,12 @@ def _row(domain: Document) -> tuple[str, ...]:
 
 
 def _note(domain: Document) -> str:
+    reasons = {condition.get("reason") for condition in domain.get("conditions", [])}
+    if unread := reasons & _UNREAD:
+        return f"not read: {', '.join(sorted(unread))}"
     drift = domain.get("drift", {})
     if drift.get("status", "IN_SYNC") not in {"IN_SYNC", "PENDING_REBOOT"}:
         return status_text(drift)
     if domain.get("pending_reboot"):
         return "pending reboot"
-    reasons = {condition.get("reason") for condition in domain.get("conditions", [])}
     return "next start differs" if Reason.CONFIG_LIVE_DIFFER.value in reasons else ""

@@ -12,6 +12,7 @@ from hvsvc.domain.allocation import AllocationFacts
 from hvsvc.domain.definition import Definition, NovaMetadata
 from hvsvc.domain.facts import DomainFacts, DomainState
 from hvsvc.domain.topology import Topology
+from hvsvc.domain.unread import UnreadDomain
 from hvsvc.operations.reads import WatchItem, WatchKind
 from hvsvc.service.status import clean
 from hvsvc.v1 import desired_pb2, domain_pb2
@@ -47,9 +48,11 @@ def timestamp(time_s: float) -> Timestamp:
 
 
 def to_domain(
-    facts: DomainFacts, read_time_s: float | None, drift: desired_pb2.Drift | None = None
+    facts: DomainFacts | UnreadDomain, read_time_s: float | None, drift: desired_pb2.Drift | None = None
 ) -> domain_pb2.Domain:
     """The whole report of one domain; `drift` where something is recorded for it."""
+    if isinstance(facts, UnreadDomain):
+        return _unread(facts, read_time_s)
     known = facts.definition
     described = report.describe(facts)
     domain = domain_pb2.Domain(
@@ -94,6 +97,29 @@ def to_domain(
     if read_time_s is not None:
         domain.read_time.CopyFrom(timestamp(read_time_s))
     return domain
+
+
+def _unread(domain: UnreadDomain, read_time_s: float | None) -> domain_pb2.Domain:
+    """What is known of it, and the condition that says why that is all."""
+    return domain_pb2.Domain(
+        name=resource_name(domain.uuid),
+        uuid=domain.uuid,
+        libvirt_name=clean(domain.libvirt_name),
+        id=domain.id,
+        state=domain_pb2.DOMAIN_STATE_UNSPECIFIED if domain.state is None else STATES[domain.state],
+        persistent=domain.persistent,
+        autostart=domain.autostart,
+        managed_save=domain.managed_save,
+        vcpus=domain_pb2.Vcpus(maximum_live=domain.maximum_vcpus, current_live=domain.current_vcpus),
+        memory=domain_pb2.Memory(
+            maximum_live_kib=domain.maximum_memory_kib, current_live_kib=domain.used_memory_kib
+        ),
+        nova=None if domain.nova is None else _nova(domain.uuid, domain.nova),
+        conditions=[
+            domain_pb2.Condition(reason=domain.error.reason.value, message=clean(domain.error.message))
+        ],
+        read_time=None if read_time_s is None else timestamp(read_time_s),
+    )
 
 
 def to_topology(topology: Topology) -> domain_pb2.Topology:

@@ -88,13 +88,16 @@ def test_list_shows_the_room_to_grow_by_name(hvctl: Hvctl, fake: FakeHvsvc) -> N
     other.conditions.add(reason="CONFIG_LIVE_DIFFER", message="vCPUs config 2, live 4")
     lost = domain(drift=drift(), pending_reboot=True)
     lost.id = 10
-    fake.domains = [domain(vcpus=2, max_vcpus=8), full, other, lost, off_domain()]
+    silent = domain_pb2.Domain(uuid=UUID, libvirt_name="silent", id=11, state=domain_pb2.DOMAIN_STATE_RUNNING)
+    silent.conditions.add(reason="CALL_TIMED_OUT", message="its QEMU has not answered libvirt for 9 s")
+    fake.domains = [domain(vcpus=2, max_vcpus=8), full, other, lost, off_domain(), silent]
     fake.host = host()
     rows = [line.split("  ") for line in hvctl("list").stdout.splitlines()]
     cells = [[cell.strip() for cell in row if cell.strip()] for row in rows]
     assert cells == [
         ["Id", "Server", "Name", "State", "vCPUs", "Memory", "Room to grow", "Note"],
         ["-", "-", "backup", "shut off", "1", "1 GiB", "-"],
+        ["11", "-", "silent", "running", "-", "-", "-", "not read: CALL_TIMED_OUT"],
         ["7", "web-1", "instance-0000335c", "running", "2", "512 MiB", "+6 vCPUs, +512 MiB"],
         ["8", "web-1", "instance-0000335c", "running", "2", "1 GiB", "none", "pending reboot"],
         ["9", "web-1", "instance-0000335c", "running", "4", "1 GiB", "none", "next start differs"],
@@ -102,7 +105,7 @@ def test_list_shows_the_room_to_grow_by_name(hvctl: Hvctl, fake: FakeHvsvc) -> N
         [],
         ["Room to grow together: +6 vCPUs, +1 GiB; the host could give 124 vCPUs and 94 GiB more"],
     ]
-    assert len(json.loads(hvctl("list", "-f", "json").stdout)) == 5
+    assert len(json.loads(hvctl("list", "-f", "json").stdout)) == 6
 
 
 def test_host_is_a_document_too(hvctl: Hvctl, fake: FakeHvsvc) -> None:
