@@ -143,24 +143,27 @@ class GuestDomains:
             )
         return domain
 
-    def wait_until_booted(self, domain: libvirt.virDomain, *, agent: bool = True) -> None:
+    def wait_until_booted(
+        self, domain: libvirt.virDomain, *, agent: bool = True, timeout_s: float = BOOT_TIMEOUT_S
+    ) -> None:
         """Wait for the guest's BOOTED line, and for an answer of its agent.
 
         About one boot in some hundred hangs for good in the kernel, a soft lockup under TCG on a busy host:
-        that one is started afresh.
+        one that is not done after `timeout_s` is started afresh, once.
         """
         try:
-            self._wait_booted_line(domain)
+            self._wait_booted_line(domain, timeout_s)
         except AssertionError:
             print(f"{domain.name()} hangs while it boots:\n{self.read_console(domain)[-2000:]}")
             domain.destroy()
             domain.create()
-            self._wait_booted_line(domain)
+            self._wait_booted_line(domain, BOOT_TIMEOUT_S)
         if agent:
             wait_for(lambda: is_agent_up(domain), f"the agent of {domain.name()}")
 
-    def _wait_booted_line(self, domain: libvirt.virDomain) -> None:
-        wait_for(lambda: "BOOTED" in self.read_console(domain), f"BOOTED on the console of {domain.name()}")
+    def _wait_booted_line(self, domain: libvirt.virDomain, timeout_s: float) -> None:
+        what = f"BOOTED on the console of {domain.name()}"
+        wait_for(lambda: "BOOTED" in self.read_console(domain), what, timeout_s)
 
     def console_path(self, name: str) -> Path:
         """Where the domain of that name has its serial console."""

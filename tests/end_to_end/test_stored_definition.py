@@ -53,7 +53,6 @@ def stored_xml(domain: libvirt.virDomain) -> str:
 def start_anew(domains: GuestDomains, domain: libvirt.virDomain) -> None:
     """Ends and starts the domain past hvsvc, so that the stored definition decides."""
     domain.destroy()
-    domains.console_path(domain.name()).unlink()
     domain.create()
     domains.wait_until_booted(domain)
 
