@@ -109,7 +109,9 @@ class PlacementAllocations:
             return await self._bounded(self._set(server_id, seen, wanted, what, order, sent), what)
         except (UnavailableError, DeadlineError) as err:
             if sent.is_set():
-                err.message = f"the {what} may have been written, though that was not read back ({err.message})"
+                err.message = (
+                    f"the {what} may have been written, though that was not read back ({err.message})"
+                )
             raise
         finally:
             order.withdraw()  # a thread that still signs in must not write what nobody waits for
