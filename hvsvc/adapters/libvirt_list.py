@@ -91,6 +91,7 @@ def _unread(domain: libvirt.virDomain, listed: Listed, error: HvsvcError) -> Unr
         persistent=listed.persistent,
         autostart=listed.autostart,
         managed_save=listed.managed_save,
+        nova=read_nova(domain),
     )
 
 

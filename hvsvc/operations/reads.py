@@ -165,4 +165,6 @@ class DomainReads:
 
 
 def _is_server(domain: DomainFacts | UnreadDomain, wanted: str) -> bool:
+    if isinstance(domain, UnreadDomain) and domain.state is None:
+        return True  # libvirt told its names alone: it may be
     return domain.nova is not None and wanted in (domain.uuid, domain.nova.name)

@@ -74,6 +74,10 @@ class DomainServiceServicer(object):
     def ListDomains(self, request, context):
         """Lists the domains of the host, ordered by uuid.
 
+        One that cannot be read now, as one whose QEMU hangs, is there with what is known
+        of it and a condition that says why: CALL_TIMED_OUT, DOMAIN_BUSY or
+        BROKEN_DEFINITION. Only what is known of it can keep it out by a filter.
+
         INVALID_ARGUMENT for a bad filter, page size or page token; UNAVAILABLE while
         libvirt cannot be reached.
         """
@@ -85,8 +89,9 @@ class DomainServiceServicer(object):
         """Reports one domain.
 
         NOT_FOUND where the host has no such domain; INVALID_ARGUMENT with the
-        candidates where the name fits several. A guest that does not answer is no
-        error: its values are absent and a condition says why.
+        candidates where the name fits several; DEADLINE_EXCEEDED, soon, while its QEMU
+        hangs. A guest that does not answer is no error: its values are absent and a
+        condition says why.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

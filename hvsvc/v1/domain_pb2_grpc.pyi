@@ -42,6 +42,10 @@ class DomainServiceStub:
     ListDomains: _grpc.UnaryUnaryMultiCallable[_domain_pb2.ListDomainsRequest, _domain_pb2.ListDomainsResponse]
     """Lists the domains of the host, ordered by uuid.
 
+    One that cannot be read now, as one whose QEMU hangs, is there with what is known
+    of it and a condition that says why: CALL_TIMED_OUT, DOMAIN_BUSY or
+    BROKEN_DEFINITION. Only what is known of it can keep it out by a filter.
+
     INVALID_ARGUMENT for a bad filter, page size or page token; UNAVAILABLE while
     libvirt cannot be reached.
     """
@@ -49,8 +53,9 @@ class DomainServiceStub:
     """Reports one domain.
 
     NOT_FOUND where the host has no such domain; INVALID_ARGUMENT with the
-    candidates where the name fits several. A guest that does not answer is no
-    error: its values are absent and a condition says why.
+    candidates where the name fits several; DEADLINE_EXCEEDED, soon, while its QEMU
+    hangs. A guest that does not answer is no error: its values are absent and a
+    condition says why.
     """
     WatchDomains: _grpc.UnaryStreamMultiCallable[_domain_pb2.WatchDomainsRequest, _domain_pb2.WatchDomainsResponse]
     """Streams every domain once, then each change as libvirt reports it.
@@ -77,6 +82,10 @@ class DomainServiceAsyncStub(DomainServiceStub):
     ListDomains: _aio.UnaryUnaryMultiCallable[_domain_pb2.ListDomainsRequest, _domain_pb2.ListDomainsResponse]  # type: ignore[assignment]
     """Lists the domains of the host, ordered by uuid.
 
+    One that cannot be read now, as one whose QEMU hangs, is there with what is known
+    of it and a condition that says why: CALL_TIMED_OUT, DOMAIN_BUSY or
+    BROKEN_DEFINITION. Only what is known of it can keep it out by a filter.
+
     INVALID_ARGUMENT for a bad filter, page size or page token; UNAVAILABLE while
     libvirt cannot be reached.
     """
@@ -84,8 +93,9 @@ class DomainServiceAsyncStub(DomainServiceStub):
     """Reports one domain.
 
     NOT_FOUND where the host has no such domain; INVALID_ARGUMENT with the
-    candidates where the name fits several. A guest that does not answer is no
-    error: its values are absent and a condition says why.
+    candidates where the name fits several; DEADLINE_EXCEEDED, soon, while its QEMU
+    hangs. A guest that does not answer is no error: its values are absent and a
+    condition says why.
     """
     WatchDomains: _aio.UnaryStreamMultiCallable[_domain_pb2.WatchDomainsRequest, _domain_pb2.WatchDomainsResponse]  # type: ignore[assignment]
     """Streams every domain once, then each change as libvirt reports it.
@@ -115,6 +125,10 @@ class DomainServiceServicer(metaclass=_abc_1.ABCMeta):
     ) -> _typing.Union[_domain_pb2.ListDomainsResponse, _abc.Awaitable[_domain_pb2.ListDomainsResponse]]:
         """Lists the domains of the host, ordered by uuid.
 
+        One that cannot be read now, as one whose QEMU hangs, is there with what is known
+        of it and a condition that says why: CALL_TIMED_OUT, DOMAIN_BUSY or
+        BROKEN_DEFINITION. Only what is known of it can keep it out by a filter.
+
         INVALID_ARGUMENT for a bad filter, page size or page token; UNAVAILABLE while
         libvirt cannot be reached.
         """
@@ -128,8 +142,9 @@ class DomainServiceServicer(metaclass=_abc_1.ABCMeta):
         """Reports one domain.
 
         NOT_FOUND where the host has no such domain; INVALID_ARGUMENT with the
-        candidates where the name fits several. A guest that does not answer is no
-        error: its values are absent and a condition says why.
+        candidates where the name fits several; DEADLINE_EXCEEDED, soon, while its QEMU
+        hangs. A guest that does not answer is no error: its values are absent and a
+        condition says why.
         """
 
     @_abc_1.abstractmethod

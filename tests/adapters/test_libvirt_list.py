@@ -51,7 +51,7 @@ def test_a_definition_that_cannot_be_read_hides_no_other(
         def read(self, xml: str) -> ReadXml:
             return super().read(xml.replace("<name>odd</name>", "<name/>"))
 
-    define_domain(name="odd").setAutostart(1)
+    define_domain(name="odd", metadata=nova("web-1")).setAutostart(1)
     well = define_domain()
     found = list_domains(embed, Picky(), NO_MODEL)
     assert [one.uuid for one in found.off] == [well.UUIDString()]
@@ -59,6 +59,8 @@ def test_a_definition_that_cannot_be_read_hides_no_other(
         ("odd", DomainState.SHUT_OFF, True)
     ]
     assert "<name>" in found.unread[0].error.message
+    assert found.unread[0].nova is not None
+    assert found.unread[0].nova.name == "web-1"
 
 
 def test_a_domain_is_found_by_libvirt_name_and_by_novas(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
 from hvsvc.domain.edit_definition import Edit
 from hvsvc.domain.facts import DomainFacts, DomainState, LifecycleEvent
-from hvsvc.domain.unread import UnreadDomain
+from hvsvc.domain.unread import DomainList, UnreadDomain
 from hvsvc.errors import (
     DeadlineError,
     GuestAgentError,
@@ -146,6 +147,15 @@ async def test_ga_07_a_domain_that_cannot_be_read_is_listed_as_such(floor_of: Fl
     assert await ask(states=frozenset({DomainState.RUNNING})) == [found]
     assert await ask(states=frozenset({DomainState.SHUT_OFF})) == []
     assert await ask(after=UUID) == []
+    assert await ask(server="web-1") == [], "it is running, and Nova's metadata were read: it has none"
+    nameless = replace(found, state=None)
+
+    async def barely() -> DomainList:
+        return DomainList([], [nameless])
+
+    fake.read_domains = barely  # type: ignore[method-assign]
+    assert await ask(server="web-1") == [nameless]
+    assert await ask(states=frozenset({DomainState.SHUT_OFF})) == [nameless]
     with pytest.raises(DeadlineError):
         await reads.get(UUID, full=True)
 
