@@ -56,6 +56,20 @@ async def _try_start(tools: Tools, uuid: str) -> HvsvcError | None:
     return None
 
 
+async def _start_restored(tools: Tools, uuid: str) -> None:
+    """Starts the domain whose last start failed; once more where it is off after that.
+
+    libvirt may take the end of the process that failed for the end of the new one, and
+    kills that (measured with libvirt 9.0 on a busy host; 11.3 compares the domain's id).
+    """
+    error = await _try_start(tools, uuid)
+    if error is None or error.reason is Reason.START_FAILED:
+        now = await _read(tools, uuid, tools.timeouts.start_timeout_s)
+        error = await _try_start(tools, uuid) if now.live is None else None
+    if error is not None:
+        raise error
+
+
 def _left_down(error: HvsvcError) -> HvsvcError:
     error.message = (
         f"the domain was shut down for the reboot and could not be seen to start again ({error.message}); look at it "
@@ -83,7 +97,7 @@ async def _take_back(
             context.operation_id, context.uuid, now.config_xml, tools.clock.now_s()
         )
         await tools.hypervisor.define(context.uuid, now.etag, xml)
-        await tools.hypervisor.start(context.uuid)
+        await _start_restored(tools, context.uuid)
     except HvsvcError as err:
         raise FailedPreconditionError(
             Reason.START_FAILED,

@@ -49,6 +49,39 @@ async def test_topo_12_mem_10_a_definition_that_does_not_start_is_taken_back(flo
     assert parse_definition(kept).maximum_vcpus == 8, "the definition that did not start is kept too"
 
 
+@pytest.mark.parametrize("told", [True, False], ids=["the start fails", "it is ended after its start"])
+async def test_mem_06_a_restored_domain_that_libvirt_ends_for_the_one_before_is_started_once_more(
+    floor_of: FloorOf, told: bool
+) -> None:
+    fake = host()
+    before, start, starts = fake.config_xml, fake.start, 0
+
+    async def start_badly(uuid: str) -> None:
+        nonlocal starts
+        starts += 1
+        if starts == 1 or (starts == 2 and told):
+            raise REFUSED
+        await start(uuid)
+        if starts == 2:
+            fake._stop()
+
+    fake.start = start_badly  # type: ignore[method-assign]
+    record = await floor_of(fake).run(RAISE)
+    assert record.error is not None
+    assert record.error.metadata == {"restored": "true"}
+    assert record.now is not None
+    assert record.now.running
+    assert (fake.config_xml, starts) == (before, 3)
+
+
+async def test_a_restored_domain_that_does_not_start_either_is_told_to_be_off(floor_of: FloorOf) -> None:
+    fake = host()
+    fake.errors["start"] = REFUSED
+    error = await floor_of(fake).error(RAISE)
+    assert error.message.startswith("the domain is off")
+    assert "nor could the ceiling before be restored" in error.message
+
+
 async def test_a_pending_definition_of_an_earlier_operation_is_taken_back_too(floor_of: FloorOf) -> None:
     fake = host()
     before = fake.config_xml
