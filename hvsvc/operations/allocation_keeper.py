@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+from collections.abc import Iterable
 
 import structlog
 
@@ -11,6 +11,7 @@ from hvsvc.domain.plan_allocation import true_size
 from hvsvc.errors import AbortedError, HvsvcError, NotFoundError
 from hvsvc.operations.context import Deadline, Tools
 from hvsvc.operations.domain_locks import ALLOCATION, DomainLocks
+from hvsvc.operations.domain_watch import DomainWatch
 from hvsvc.operations.step_allocation import reconcile_allocation, wait_settled
 
 #: events after which a domain may have another size
@@ -26,7 +27,7 @@ _RELATED = frozenset(
         LifecycleEvent.STOPPED_OTHER,
     }
 )
-_RETRY_S = 1.0
+_DEBOUNCE_S = 0.3
 
 _log = structlog.stdlib.get_logger("hvsvc.allocations")
 
@@ -42,66 +43,30 @@ class AllocationKeeper:
     def __init__(self, tools: Tools, locks: DomainLocks, *, sweep_interval_s: float) -> None:
         self._tools = tools
         self._locks = locks
-        self._sweep_interval_s = sweep_interval_s
-        self._looks: dict[str, asyncio.Task[None]] = {}
-        self._again: set[str] = set()
+        self._watch = DomainWatch(
+            tools.hypervisor,
+            self._look,
+            self._list_servers,
+            ignored=frozenset(LifecycleEvent) - _RELATED,
+            debounce_s=_DEBOUNCE_S,
+            sweep_interval_s=sweep_interval_s,
+        )
 
     async def run(self) -> None:
         """Keeps until cancelled."""
-        try:
-            async with asyncio.TaskGroup() as group:
-                group.create_task(self._follow_events(), name="allocation events")
-                group.create_task(self._sweep(), name="allocation sweep")
-        finally:
-            looks = tuple(self._looks.values())
-            for look in looks:
-                look.cancel()
-            await asyncio.gather(*looks, return_exceptions=True)
+        await self._watch.run()
 
-    async def _follow_events(self) -> None:
-        while True:
-            try:
-                async with self._tools.hypervisor.events() as events:
-                    await self._look_at_all()  # what happened while nobody watched
-                    async for event in events:
-                        if event.kind in _RELATED:
-                            self._poke(event.uuid)
-            except HvsvcError as err:
-                _log.debug("allocation_events_lost", error=err.message)
-            await asyncio.sleep(_RETRY_S)
-
-    async def _sweep(self) -> None:
-        while True:
-            await asyncio.sleep(self._sweep_interval_s)
-            try:
-                await self._look_at_all()
-            except HvsvcError as err:
-                _log.debug("allocations_not_looked_at", error=err.message)
-
-    async def _look_at_all(self) -> None:
-        for facts in (await self._tools.hypervisor.read_domains()).read:
-            if facts.nova is not None:
-                self._poke(facts.uuid)
-
-    def _poke(self, uuid: str) -> None:
-        if uuid in self._looks:
-            self._again.add(uuid)
-            return
-        self._looks[uuid] = asyncio.create_task(self._look(uuid), name=f"allocation of {uuid}")
+    async def _list_servers(self, _sweep: bool) -> Iterable[str]:
+        domains = await self._tools.hypervisor.read_domains()
+        return [facts.uuid for facts in domains.read if facts.nova is not None]
 
     async def _look(self, uuid: str) -> None:
         try:
             await self.keep(uuid)
-            while uuid in self._again:
-                self._again.discard(uuid)
-                await self.keep(uuid)
         except NotFoundError:
             pass  # the domain is gone: its allocation is Nova's alone
         except HvsvcError as err:
             _log.warning("allocation_not_kept", domain=uuid, reason=err.reason.value, error=err.message)
-        finally:
-            self._again.discard(uuid)
-            del self._looks[uuid]
 
     async def keep(self, uuid: str) -> None:
         """Brings one allocation to the truth, once neither Nova nor an operation is at work on the server.
