@@ -1,10 +1,12 @@
-"""A growth whose CPU step fails after its memory step, on real QEMU, with a small Nova and Placement beside it."""
+"""Domains of Nova on real QEMU, with a small Nova and Placement beside them that behave as told."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 
+import libvirt
 import pytest
 
 from tests.fakes.books import consumer
@@ -14,7 +16,6 @@ from tests.guest_domains import GuestDomains
 from tests.hvsvc_process import HvsvcProcess
 from tests.private_libvirtd import PrivateLibvirtd
 
-pytestmark = pytest.mark.guest
 GIB_KIB = 1024 * 1024
 SECTIONS = """
 [nova]
@@ -33,6 +34,14 @@ def cloud(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FakeCloud,
         yield fake, file
 
 
+@contextmanager
+def daemon(libvirtd: PrivateLibvirtd, file: CloudsYaml) -> Iterator[HvsvcProcess]:
+    """A daemon with the credential of that cloud."""
+    environ = {"OS_CLIENT_CONFIG_FILE": str(file.path)}
+    with HvsvcProcess(libvirtd.uri, SECTIONS, environ=environ) as process:
+        yield process
+
+
 def occupy_socket(libvirtd: PrivateLibvirtd, name: str, socket_id: int) -> None:
     """Plugs a CPU in past libvirt, so that QEMU refuses libvirt's own at that place."""
     device = {
@@ -47,6 +56,7 @@ def occupy_socket(libvirtd: PrivateLibvirtd, name: str, socket_id: int) -> None:
     assert "error" not in reply, reply
 
 
+@pytest.mark.guest
 def test_api_04_memory_first_then_a_cpu_step_that_fails_is_told_step_by_step_and_the_books_follow(
     private_libvirtd: PrivateLibvirtd, domains: GuestDomains, cloud: tuple[FakeCloud, CloudsYaml]
 ) -> None:
@@ -63,8 +73,7 @@ def test_api_04_memory_first_then_a_cpu_step_that_fails_is_told_step_by_step_and
 
     fake.books.before_write = note
     occupy_socket(private_libvirtd, "half", 3)
-    environ = {"OS_CLIENT_CONFIG_FILE": str(file.path)}
-    with HvsvcProcess(private_libvirtd.uri, SECTIONS, environ=environ) as hvsvc:
+    with daemon(private_libvirtd, file) as hvsvc:
         answer = hvsvc.hvctl("scale", "half", "--vcpus", "4", "--memory", "1GiB", "-f", "json")
         found = hvsvc.hvctl_json("dominfo", "half")
     assert answer.code == 4, answer
@@ -99,3 +108,26 @@ def test_api_04_memory_first_then_a_cpu_step_that_fails_is_told_step_by_step_and
     assert before_writes == [(2, 512), (4, 1024)]
     assert fake.books.resources(uuid) == {"VCPU": 3, "MEMORY_MB": 1024, "PCI_DEVICE": 1}
     assert (found["allocation"]["vcpus"], found["allocation"]["memory_mib"]) == (3, 1024)
+
+
+def test_rb_03_a_ceiling_that_is_stored_of_a_server_that_is_off_is_no_promise(
+    private_libvirtd: PrivateLibvirtd, domains: GuestDomains, cloud: tuple[FakeCloud, CloudsYaml]
+) -> None:
+    fake, file = cloud
+    domain = domains.define(name="shutoff", vcpus=2, max_vcpus=8, metadata=NOVA)
+    uuid = domain.UUIDString()
+    fake.servers[uuid] = server({"id": uuid, "status": "SHUTOFF"})
+    fake.books.consumers[uuid] = consumer(2, 512)
+    before = domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)
+    with daemon(private_libvirtd, file) as hvsvc:
+        for words in (
+            ("raise", "shutoff", "--max-vcpus", "8"),
+            ("raise", "shutoff", "--max-vcpus", "16"),
+            ("setvcpus", "shutoff", "2", "--config"),
+        ):
+            answer = hvsvc.hvctl(*words, "-f", "json")
+            assert answer.code == 4, answer
+            assert answer.json["error"]["reason"] == "NOVA_START_DISCARDS"
+        assert hvsvc.hvctl_json("operations", "list") == []
+        assert hvsvc.hvctl("drift", "shutoff").code == 3, "what was refused is not asked for"
+    assert domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE) == before
