@@ -64,7 +64,7 @@ class Changes:
         :raises NotFoundError, InvalidArgumentError: as `DomainReads.resolve`.
         """
         uuid = await self._reads.resolve(name)
-        world = await self._tools.around.read_world(uuid, ask_guest=True)
+        world = await self._tools.around.read_world(uuid, ask_guest=True, hasty=True)
         resize = await read_resize_road(self._tools.servers, world, target)
         return PlanReport(plan_change(world, target), world.domain, resize)
 
@@ -124,7 +124,7 @@ class Changes:
         self._locks.acquire(uuid, operation_id)
         started = False
         try:
-            world = await self._tools.around.read_world(uuid, ask_guest=True)
+            world = await self._tools.around.read_world(uuid, ask_guest=True, hasty=True)
             plan = await self._checked_plan(world, target, etag)
             record = OperationRecord(
                 id=operation_id,

@@ -129,9 +129,8 @@ class Reapplier:
         if desired.is_server:
             return
         try:
-            await self._tools.hypervisor.read_domain(desired.uuid)
-        except NotFoundError:
-            await self._drop(desired)
+            if not await self._tools.hypervisor.find_uuids(desired.uuid):
+                await self._drop(desired)
         except HvsvcError as err:
             _log.warning("drift_not_looked_at", domain=desired.uuid, error=err.message)
 

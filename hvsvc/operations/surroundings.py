@@ -27,13 +27,15 @@ class Surroundings:
     placement: Placement | None = None
     policy: PlacementPolicy = PlacementPolicy.OFF
 
-    async def read_world(self, uuid: str, *, ask_guest: bool) -> World:
+    async def read_world(self, uuid: str, *, ask_guest: bool, hasty: bool = False) -> World:
         """Reads the domain, its host, its allocation and its Nova server.
+
+        `hasty` is for a caller that waits, not for an operation that has begun.
 
         :raises HvsvcError: where libvirt cannot tell; the silence of the guest, of Nova
             and of Placement is part of the answer.
         """
-        domain = await self.hypervisor.read_domain(uuid)
+        domain = await self.hypervisor.read_domain(uuid, hasty=hasty)
         # None of them waits for another: a silent agent takes its time while Nova answers.
         seen, host, (allocated, room, server, error) = await asyncio.gather(
             self.with_guest(domain) if ask_guest else _as_it_is(domain),

@@ -21,6 +21,7 @@ from hvsvc.errors import (
 )
 from hvsvc.operations.reads import WatchItem, WatchKind
 from tests.fakes.host import host
+from tests.fakes.targets import RAISE
 from tests.fakes.worlds import UUID
 from tests.operations.conftest import Floor
 
@@ -173,8 +174,10 @@ async def test_ga_07_a_read_for_a_caller_is_hasty_and_one_of_an_operation_is_not
     floor = floor_of(fake)
     await floor.reads.get(UUID, full=False)
     assert asked == [True]
-    await floor.tools.around.read_world(UUID, ask_guest=False)
-    assert asked == [True, False]
+    await floor.changes.plan(UUID, RAISE)
+    assert asked == [True, True]
+    await floor.result(RAISE)
+    assert (asked[2], set(asked[3:])) == (True, {False})
 
 
 async def test_ga_07_a_watch_goes_on_beside_a_domain_that_cannot_be_read(floor_of: FloorOf) -> None:

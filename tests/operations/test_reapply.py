@@ -17,6 +17,7 @@ from hvsvc.domain.facts import Balloon, LifecycleEvent
 from hvsvc.domain.reapply import Backoff
 from hvsvc.domain.target import Method, RebootMode, Target
 from hvsvc.errors import (
+    DeadlineError,
     FailedPreconditionError,
     GuestAgentError,
     HvsvcError,
@@ -374,6 +375,17 @@ async def test_the_sweep_drops_the_record_of_an_undefined_plain_domain(floor_of:
     assert floor.journal.desired, "not at its event: tools undefine and define"
     async with watching(floor):
         await until(lambda: not floor.journal.desired)
+
+
+async def test_ga_07_the_sweep_reads_no_plain_domain_to_know_that_it_is_there(floor_of: FloorOf) -> None:
+    floor = floor_of(host(), reapply=QUICK)
+    await floor.result(SCALE)
+    floor.host.errors["read_domain"] = DeadlineError(Reason.CALL_TIMED_OUT, "its QEMU is silent")
+    assert list(await floor.reapplier._list_recorded(True)) == [UUID]
+    assert floor.journal.desired
+    floor.host.defined = False
+    await floor.reapplier._list_recorded(True)
+    assert not floor.journal.desired
 
 
 async def test_a_bug_in_one_look_does_not_end_the_watch(floor_of: FloorOf) -> None:
