@@ -42,6 +42,14 @@ def daemon(libvirtd: PrivateLibvirtd, file: CloudsYaml) -> Iterator[HvsvcProcess
         yield process
 
 
+def add_server(fake: FakeCloud, domain: libvirt.virDomain, **shown: str) -> str:
+    """Makes the domain a server that Nova and Placement know; returns its id."""
+    uuid: str = domain.UUIDString()
+    fake.servers[uuid] = server({"id": uuid, **shown})
+    fake.books.consumers[uuid] = consumer(2, 512)
+    return uuid
+
+
 def occupy_socket(libvirtd: PrivateLibvirtd, name: str, socket_id: int) -> None:
     """Plugs a CPU in past libvirt, so that QEMU refuses libvirt's own at that place."""
     device = {
@@ -62,9 +70,7 @@ def test_api_04_memory_first_then_a_cpu_step_that_fails_is_told_step_by_step_and
 ) -> None:
     fake, file = cloud
     domain = domains.boot(name="half", vcpus=2, max_vcpus=8, metadata=NOVA)
-    uuid = domain.UUIDString()
-    fake.servers[uuid] = server({"id": uuid})
-    fake.books.consumers[uuid] = consumer(2, 512)
+    uuid = add_server(fake, domain)
     before_writes: list[tuple[int, int]] = []
 
     def note() -> None:
@@ -115,9 +121,7 @@ def test_rb_03_a_ceiling_that_is_stored_of_a_server_that_is_off_is_no_promise(
 ) -> None:
     fake, file = cloud
     domain = domains.define(name="shutoff", vcpus=2, max_vcpus=8, metadata=NOVA)
-    uuid = domain.UUIDString()
-    fake.servers[uuid] = server({"id": uuid, "status": "SHUTOFF"})
-    fake.books.consumers[uuid] = consumer(2, 512)
+    add_server(fake, domain, status="SHUTOFF")
     before = domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE)
     with daemon(private_libvirtd, file) as hvsvc:
         for words in (

@@ -132,6 +132,7 @@ def test_rb_03_a_ceiling_that_a_new_definition_lost_is_told_and_under_policy_con
     assert hvsvc.hvctl_json("vcpucount", "anew")["maximum_live"] == 2
 
     # and one reboot brings all of it back
+    wait_for(lambda: all(each["done"] for each in hvsvc.hvctl_json("operations", "list")), "its end", 20)
     rebooted = hvsvc.hvctl_json("reboot", "anew")
     assert rebooted["outcome"] == "COMPLETE", rebooted
     assert hvsvc.hvctl_json("drift", "anew")["status"] == "IN_SYNC"
