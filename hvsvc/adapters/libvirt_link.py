@@ -113,6 +113,16 @@ class Link:
         """Whether a call of this domain is past its deadline and has not come back."""
         return domain in self._overdue
 
+    @property
+    def crowded(self) -> bool:
+        """Whether calls past their deadline hold half of all the places there can be: safe to ask in any thread.
+
+        A call that can hang, and can be done without, is better left out then.
+        """
+        connections = [one for one in (self._current, *self._left) if one is not None]
+        places = self._settings.calls_in_flight * self._settings.max_connections
+        return 2 * sum(len(connection.overdue) for connection in connections) >= places
+
     def timed_out(self, asked: str, timeout_s: float) -> DeadlineError:
         """The error of a call that was given up."""
         return DeadlineError(

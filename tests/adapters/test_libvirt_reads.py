@@ -184,6 +184,34 @@ async def test_ga_07_many_silent_domains_of_another_client_cost_no_call_that_wai
         assert {domain.most_blocked for domain in silent} == {0}
 
 
+@pytest.mark.parametrize("definition_waits", [False, True])
+async def test_ga_07_however_many_domains_hang_the_others_are_read(
+    monkeypatch: pytest.MonkeyPatch, definition_waits: bool
+) -> None:
+    fake = BusyLibvirt(30, definition_waits=definition_waits)
+    silent, well = fake.domains[:24], fake.domains[24:]
+    for domain in silent:
+        domain.silence()
+    async with reading(fake, monkeypatch) as reads, asyncio.timeout(BOUND_S):
+        first = await reads.read_domains()
+        assert len(first.read) == 30, "each definition was read before QEMU was asked"
+        hanging = {domain.UUIDString() for domain in silent if domain.blocked}
+        assert 6 <= len(hanging) < 12, "there are 4 places each on 3 connections"
+        for _ in range(3):
+            found = await reads.read_domains()
+            assert len(found.read) + len(found.unread) == 30
+            assert {one.UUIDString() for one in well} <= {one.uuid for one in found.read}
+            assert {one.uuid for one in found.unread} == (hanging if definition_waits else set())
+        assert hanging == {domain.UUIDString() for domain in silent if domain.blocked}
+        uuid = well[0].UUIDString()
+        assert (await reads.read_domain(uuid, hasty=True)).balloon == Balloon()
+        assert (await reads.read_domain(uuid, hasty=False)).balloon.actual_kib == 512 * 1024
+        for domain in silent:
+            domain.wake()
+        while any(one.balloon.actual_kib is None for one in (await reads.read_domains()).read):  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
 async def test_ga_07_what_just_became_silent_costs_each_list_its_patience_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

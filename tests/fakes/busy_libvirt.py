@@ -1,4 +1,4 @@
-"""A libvirt newer than 9.0, whose definitions wait for the domain's job, with QEMUs that are silent as told.
+"""A libvirt whose definitions wait for the domain's job, as those newer than 9.0, with QEMUs that are silent as told.
 
 Only what reads of domains ask for. Calls that would wait for QEMU or for the job block for real, until
 `wake` or, as those of libvirt that wait for the job, `job_wait_s`.
@@ -19,10 +19,11 @@ from tests.fakes.worlds import UUID, domain_xml
 class BusyDomain:
     """A running domain of 2 of 8 vCPUs; `blocked` counts the calls that wait in it now."""
 
-    def __init__(self, uuid: str, name: str, job_wait_s: float) -> None:
+    def __init__(self, uuid: str, name: str, job_wait_s: float, *, definition_waits: bool) -> None:
         self._uuid = uuid
         self._name = name
         self._job_wait_s = job_wait_s
+        self._definition_waits = definition_waits
         self._job = threading.Lock()
         self._awake = threading.Event()
         self._awake.set()
@@ -102,8 +103,9 @@ class BusyDomain:
         return libvirt.VIR_DOMAIN_CONTROL_OCCUPIED, 0, int((time.monotonic() - asked_s) * 1000)
 
     def XMLDesc(self, flags: int) -> str:  # noqa: N802
-        self._begin_job()
-        self._job.release()
+        if self._definition_waits:
+            self._begin_job()
+            self._job.release()
         xml = (
             domain_xml(maximum=8, current=2)
             .replace(UUID, self._uuid)
@@ -146,9 +148,15 @@ class _Blocked:
 class BusyLibvirt:
     """A host of `BusyDomain`s, and each connection to it."""
 
-    def __init__(self, count: int, *, job_wait_s: float = 30) -> None:
+    def __init__(self, count: int, *, job_wait_s: float = 30, definition_waits: bool = True) -> None:
+        self._definition_waits = definition_waits
         self.domains: Sequence[BusyDomain] = [
-            BusyDomain(f"{number:08d}-0000-4000-8000-000000000000", f"instance-{number}", job_wait_s)
+            BusyDomain(
+                f"{number:08d}-0000-4000-8000-000000000000",
+                f"instance-{number}",
+                job_wait_s,
+                definition_waits=definition_waits,
+            )
             for number in range(count)
         ]
 
@@ -157,7 +165,7 @@ class BusyLibvirt:
         return self
 
     def getLibVersion(self) -> int:  # noqa: N802
-        return 11_003_000
+        return 11_003_000 if self._definition_waits else 9_000_000
 
     def getSecurityModel(self) -> tuple[str, str]:  # noqa: N802
         return "none", "0"
