@@ -82,7 +82,9 @@ async def test_the_list_says_what_reading_each_one_says(
             expected = replace(expected, balloon=read_balloon(running))
         found = find(domains, domain.UUIDString())
         assert isinstance(found, DomainFacts)
-        assert (found.cpu_time_ns or 0) <= (expected.cpu_time_ns or 0), "QEMU answers, so it is never quite at rest"
+        assert (found.cpu_time_ns or 0) <= (expected.cpu_time_ns or 0), (
+            "QEMU answers, so it is never quite at rest"
+        )
         assert replace(found, security=expected.security, cpu_time_ns=expected.cpu_time_ns) == expected
 
 
