@@ -30,7 +30,6 @@ from hvsvc.errors import (
     FailedPreconditionError,
     HvsvcError,
     NotFoundError,
-    UnavailableError,
 )
 
 _logger = logging.getLogger(__name__)
@@ -162,7 +161,7 @@ class LibvirtReads:
             return False
         try:
             await self._refuse_silent(uuid)
-        except (DeadlineError, UnavailableError):
+        except DeadlineError:
             return True
         except HvsvcError:
             return False  # the read itself will say it
