@@ -10,12 +10,16 @@ from hvsvc.errors import (
     DeadlineError,
     FailedPreconditionError,
     GuestAgentError,
+    HvsvcError,
     Reason,
     UnavailableError,
 )
 from hvsvc.operations.context import Context, Tools
 from hvsvc.operations.start_again import start_again
 from hvsvc.operations.wait_domain import wait_for_domain
+
+#: how soon a guest is off that obeyed although the asking failed
+_LATE_STOP_S = 5.0
 
 
 async def reboot_plain(tools: Tools, context: Context, before: DomainFacts) -> None:
@@ -50,6 +54,8 @@ async def reboot_plain(tools: Tools, context: Context, before: DomainFacts) -> N
 async def _shut_down(tools: Tools, before: DomainFacts) -> DomainFacts:
     """Asks the guest to shut down, by its agent, then by the power button, and waits half the bound for each.
 
+    The button is also for an agent that fails.
+
     :raises HvsvcError: what libvirt answered to the last way there is.
     """
     live = before.live
@@ -59,18 +65,25 @@ async def _shut_down(tools: Tools, before: DomainFacts) -> DomainFacts:
         for agent, there in ((True, bool(live.agent_connected)), (False, has_power_button(live)))
         if there
     ]
-    domain = before
+    domain, failure = before, None
     for agent in ways:
-        domain = await _ask(
+        domain, failure = await _ask(
             tools, before, agent=agent, timeout_s=tools.timeouts.shutdown_timeout_s / len(ways)
         )
         if _stopped(domain, before):
-            break
+            return domain
+    if failure is not None and not isinstance(failure, GuestAgentError):
+        raise failure
     return domain
 
 
-async def _ask(tools: Tools, before: DomainFacts, *, agent: bool, timeout_s: float) -> DomainFacts:
-    """Waits also while the asking itself does not return: libvirt waits 60 s for an agent that does nothing."""
+async def _ask(
+    tools: Tools, before: DomainFacts, *, agent: bool, timeout_s: float
+) -> tuple[DomainFacts, HvsvcError | None]:
+    """Waits also while the asking itself does not return: libvirt waits 60 s for an agent that does nothing.
+
+    Returns the domain as last read, and what the asking failed with.
+    """
     asking = asyncio.create_task(tools.hypervisor.shut_down(before.uuid, agent=agent))
     try:
         domain = await wait_for_domain(
@@ -79,20 +92,30 @@ async def _ask(tools: Tools, before: DomainFacts, *, agent: bool, timeout_s: flo
             timeout_s,
             lambda domain: _stopped(domain, before) or _is_hopeless(asking),
         )
-        if not _stopped(domain, before) and isinstance(error := _error_of(asking), UnavailableError):
+        error = _error_of(asking)
+        if not _stopped(domain, before) and isinstance(error, FailedPreconditionError):
+            # The guest may have obeyed all the same: an agent whose guest goes off at once answers with the end of its
+            # socket, which libvirt calls an internal error (seen on libvirt 9.0).
+            domain = await wait_for_domain(
+                tools, before.uuid, min(_LATE_STOP_S, timeout_s), lambda domain: _stopped(domain, before)
+            )
+        if not _stopped(domain, before) and isinstance(error, UnavailableError):
             raise error
-        return domain
+        return domain, error
     finally:
         asking.cancel()
         await asyncio.gather(asking, return_exceptions=True)
 
 
-def _error_of(asking: asyncio.Task[None]) -> BaseException | None:
-    return asking.exception() if asking.done() else None
+def _error_of(asking: asyncio.Task[None]) -> HvsvcError | None:
+    error = asking.exception() if asking.done() else None
+    if error is not None and not isinstance(error, HvsvcError):
+        raise error
+    return error
 
 
 def _is_hopeless(asking: asyncio.Task[None]) -> bool:
-    """Whether the agent cannot do it.
+    """Whether this way of asking failed.
 
     An answer that was late or lost says nothing, since the guest may have been asked all
     the same: the domain itself shows whether it stops.
@@ -100,11 +123,7 @@ def _is_hopeless(asking: asyncio.Task[None]) -> bool:
     error = _error_of(asking)
     if error is None or isinstance(error, DeadlineError | UnavailableError):
         return False
-    if isinstance(error, FailedPreconditionError) and error.reason is Reason.DOMAIN_NOT_RUNNING:
-        return False  # it has just stopped
-    if isinstance(error, GuestAgentError):
-        return True
-    raise error
+    return error.reason is not Reason.DOMAIN_NOT_RUNNING  # which says that it has just stopped
 
 
 def _stopped(domain: DomainFacts, before: DomainFacts) -> bool:

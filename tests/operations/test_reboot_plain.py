@@ -60,6 +60,42 @@ async def test_a_shutdown_that_libvirt_refuses_ends_the_wait(floor_of: FloorOf) 
     assert record.now.running
 
 
+@pytest.mark.parametrize("after_s", [0, 2])
+async def test_rb_06_a_guest_that_goes_off_before_its_agent_could_answer_is_started_again(
+    floor_of: FloorOf, after_s: float
+) -> None:
+    """Seen on libvirt 9.0: "End of file from agent socket", an internal error, of a guest that had obeyed."""
+    fake = host()
+
+    async def end_of_file(uuid: str, *, agent: bool) -> None:
+        fake.calls.append(("shut_down", agent))
+        fake.clock.at(after_s, fake._stop)
+        await fake.clock.sleep(0)
+        raise FailedPreconditionError(Reason.HYPERVISOR_REFUSED, "End of file from agent socket")
+
+    fake.shut_down = end_of_file  # type: ignore[method-assign]
+    assert (await floor_of(fake).result(RAISE)).outcome is Outcome.COMPLETE
+    assert [call for call in fake.calls if call[0] == "shut_down"] == [("shut_down", True)]
+
+
+async def test_where_the_agent_fails_the_power_button_is_pressed(floor_of: FloorOf) -> None:
+    fake = host()
+    shut_down = fake.shut_down
+
+    async def agent_fails(uuid: str, *, agent: bool) -> None:
+        if agent:
+            fake.calls.append(("shut_down", agent))
+            raise FailedPreconditionError(Reason.HYPERVISOR_REFUSED, "the agent's file system is read-only")
+        await shut_down(uuid, agent=agent)
+
+    fake.shut_down = agent_fails  # type: ignore[method-assign]
+    assert (await floor_of(fake).result(RAISE)).outcome is Outcome.COMPLETE
+    assert [call for call in fake.calls if call[0] == "shut_down"] == [
+        ("shut_down", True),
+        ("shut_down", False),
+    ]
+
+
 @pytest.mark.parametrize("agent_does", ["nothing", "refuse"])
 async def test_where_the_agent_does_not_shut_down_the_power_button_is_pressed(
     floor_of: FloorOf, agent_does: str
