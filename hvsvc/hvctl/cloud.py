@@ -45,7 +45,7 @@ class CloudError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CloudServer:
-    """A server as Nova shows it; `host` and `hypervisor_hostname` are None without an admin's rights."""
+    """A server as Nova shows it; the last three are None without an admin's rights."""
 
     id: str
     name: str
@@ -57,6 +57,7 @@ class CloudServer:
     flavor_memory_mib: int
     host: str | None
     hypervisor_hostname: str | None
+    host_status: str | None
 
 
 class Cloud:
@@ -212,6 +213,7 @@ class Cloud:
                 flavor_memory_mib=int(flavor.get("ram", 0)),
                 host=shown.get("OS-EXT-SRV-ATTR:host"),
                 hypervisor_hostname=shown.get("OS-EXT-SRV-ATTR:hypervisor_hostname"),
+                host_status=shown.get("host_status"),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as err:
             raise self._nonsense("server") from err

@@ -171,6 +171,13 @@ def _check_ready(server: CloudServer) -> None:
             Reason.SERVER_NOT_ACTIVE,
             f"server {server.name} is in status {server.status}; it is resized while ACTIVE",
         )
+    if server.host_status in {"UNKNOWN", "DOWN"}:
+        raise _RefusedError(
+            "UNAVAILABLE",
+            Reason.NOVA_UNAVAILABLE,
+            f"nova-compute on the host of server {server.name} does not report to Nova (host_status "
+            f"{server.host_status}): Nova would take the resize, and put the server into ERROR once it is back",
+        )
 
 
 def _run(ctx: click.Context, settings: Settings, resize: Resize, *, dry_run: bool) -> NoReturn:

@@ -117,6 +117,8 @@ def test_only_the_flavor_of_just_the_size_is_taken(run: Run, fake: FakeHvsvc, fa
     [
         ({"OS-EXT-STS:task_state": "rebooting"}, 5, "SERVER_BUSY"),
         ({"locked": True}, 4, "SERVER_LOCKED"),
+        ({"host_status": "DOWN"}, 6, "NOVA_UNAVAILABLE"),
+        ({"host_status": "UNKNOWN"}, 6, "NOVA_UNAVAILABLE"),
         ({"status": "VERIFY_RESIZE"}, 4, "SERVER_NOT_ACTIVE"),
     ],
 )
