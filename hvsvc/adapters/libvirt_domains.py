@@ -89,10 +89,13 @@ class LibvirtDomains:
         """Finds domains by uuid, libvirt name or Nova server name.
 
         A uuid names one domain whatever others are called: a server's name is its owner's
-        choice, and must not make another domain unreachable.
+        choice, and must neither make another domain unreachable, nor stand in for one that
+        left this host. A libvirt name is not the owner's.
         """
+        is_uuid = False
         with contextlib.suppress(ValueError):
             uuid = str(UUID(name))
+            is_uuid = uuid == name.lower()
 
             def look_up(connection: libvirt.virConnect) -> tuple[str, str]:
                 domain = connection.lookupByUUIDString(uuid)
@@ -100,7 +103,9 @@ class LibvirtDomains:
 
             with contextlib.suppress(NotFoundError):
                 return [await self._reads.call(look_up, f"find domain {uuid}")]
-        return await self._reads.call(lambda connection: find_named(connection, name), "find a domain")
+        return await self._reads.call(
+            lambda connection: find_named(connection, name, as_server=not is_uuid), "find a domain"
+        )
 
     async def read_balloon(self, uuid: str) -> Balloon:
         """Reads the balloon's statistics.

@@ -65,15 +65,17 @@ def list_domains(connection: libvirt.virConnect, reader: XmlReader, security_mod
     return found
 
 
-def find_named(connection: libvirt.virConnect, name: str) -> list[tuple[str, str]]:
+def find_named(connection: libvirt.virConnect, name: str, *, as_server: bool = True) -> list[tuple[str, str]]:
     """(uuid, libvirt name) of the domains with this libvirt name or Nova server name, ordered by uuid.
 
     Asks for no definition, so that no domain that hangs is in the way.
+
+    :param as_server: whether Nova's names count.
     """
     found: list[tuple[str, str]] = []
     for domain in connection.listAllDomains(0):
         try:
-            nova = None if domain.name() == name else read_nova(domain)
+            nova = read_nova(domain) if as_server and domain.name() != name else None
             if domain.name() == name or (nova is not None and nova.name == name):
                 found.append((domain.UUIDString(), domain.name()))
         except libvirt.libvirtError as err:

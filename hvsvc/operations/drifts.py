@@ -12,7 +12,7 @@ from hvsvc.domain.drift import Drift, DriftStatus, judge_absence, judge_drift, j
 from hvsvc.domain.facts import DomainFacts
 from hvsvc.errors import DeadlineError, HvsvcError, InvalidArgumentError, NotFoundError, Reason
 from hvsvc.operations.ports import Journal
-from hvsvc.operations.reads import DomainReads
+from hvsvc.operations.reads import DomainReads, is_uuid
 from hvsvc.operations.reapply import Progress, Reapplier
 from hvsvc.operations.surroundings import Surroundings
 
@@ -138,11 +138,7 @@ class Drifts:
 
     async def _find_left(self, name: str) -> DesiredState:
         wanted = name.removeprefix("domains/")
-        found = [
-            desired
-            for desired in await self._journal.read_all_desired()
-            if wanted in (desired.uuid, desired.libvirt_name, desired.server_name)
-        ]
+        found = [desired for desired in await self._journal.read_all_desired() if _is_meant(desired, wanted)]
         if not found:
             raise NotFoundError(
                 Reason.NOTHING_RECORDED,
@@ -159,3 +155,10 @@ class Drifts:
                 field="name",
             )
         return found[0]
+
+
+def _is_meant(desired: DesiredState, wanted: str) -> bool:
+    """A server may be called by the uuid of another: its name then means nothing, as for domains that are here."""
+    if is_uuid(wanted):
+        return wanted.lower() in (desired.uuid, desired.libvirt_name)
+    return wanted in (desired.libvirt_name, desired.server_name)

@@ -60,11 +60,10 @@ class DomainReads:
         :raises InvalidArgumentError: AMBIGUOUS_NAME, with the candidates.
         """
         wanted = name.removeprefix(_PREFIX)
-        is_uuid = _UUID.fullmatch(wanted.lower()) is not None
         found: Sequence[tuple[str, str]] = []
         if not name.startswith(_PREFIX):
-            found = await self._around.hypervisor.find_uuids(wanted.lower() if is_uuid else wanted)
-        elif is_uuid:
+            found = await self._around.hypervisor.find_uuids(wanted.lower() if is_uuid(wanted) else wanted)
+        elif is_uuid(wanted):
             return wanted.lower()  # this is which one is meant; whoever reads it learns whether it is there
         if not found:
             raise NotFoundError(
@@ -168,3 +167,8 @@ def _is_server(domain: DomainFacts | UnreadDomain, wanted: str) -> bool:
     if isinstance(domain, UnreadDomain) and domain.state is None:
         return True  # libvirt told its names alone: it may be
     return domain.nova is not None and wanted in (domain.uuid, domain.nova.name)
+
+
+def is_uuid(name: str) -> bool:
+    """Whether a name is a uuid as libvirt and Nova write it."""
+    return _UUID.fullmatch(name.lower()) is not None

@@ -19,6 +19,7 @@ from hvsvc.errors import (
     UnavailableError,
 )
 from tests.adapters.libvirt_parts import NOBODY, config_of, opened
+from tests.adapters.test_libvirt_list import nova
 from tests.guest_domains import GuestDomains, GuestImage
 from tests.private_libvirtd import PrivateLibvirtd
 from tests.qemu_embed import EmbedRoot
@@ -82,6 +83,23 @@ async def test_a_uuid_finds_one_domain_whatever_others_are_called(
     uuid = domain.UUIDString()
     define_domain(name=uuid)
     assert await hypervisor.find_uuids(uuid.upper()) == [(uuid, domain.name())]
+
+
+async def test_the_uuid_of_a_domain_that_is_not_here_is_nobodys_server_name(
+    hypervisor: LibvirtDomains, define_domain: Make
+) -> None:
+    # a tenant who calls a server by the id of another, which left this host, must not get what was meant for that
+    elsewhere = "0b7c3f5e-1d2a-4e6b-8c9d-a1b2c3d4e5f6"
+    named = define_domain(name="instance-1", metadata=nova(elsewhere))
+    assert await hypervisor.find_uuids(elsewhere) == []
+    assert await hypervisor.find_uuids(elsewhere.upper()) == []
+    # a libvirt name is the host's own choice, and 32 digits without dashes are a name like any other
+    own = define_domain(name=elsewhere)
+    assert await hypervisor.find_uuids(elsewhere) == [(own.UUIDString(), elsewhere)]
+    digits = elsewhere.replace("-", "")
+    other = define_domain(name="instance-2", metadata=nova(digits))
+    assert await hypervisor.find_uuids(digits) == [(other.UUIDString(), other.name())]
+    assert named.name() == "instance-1"
 
 
 async def test_xml_05_a_refused_definition_is_reported_as_such(

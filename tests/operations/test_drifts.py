@@ -89,6 +89,23 @@ async def test_a_name_of_two_records_of_domains_that_left_is_refused(floor_of: F
     assert other in refused.value.metadata["candidates"]
 
 
+async def test_a_uuid_names_the_record_of_one_domain_whatever_other_servers_are_called(
+    floor_of: FloorOf,
+) -> None:
+    floor = floor_of(host(nova=True))
+    await floor.result(SCALE)
+    floor.host.defined = False
+    other = "11111111-2222-4333-8444-555555555555"
+    floor.journal.desired[other] = replace(floor.journal.desired[UUID], uuid=other, server_name=UUID)
+    assert (await floor.drifts.get(UUID)).desired.uuid == UUID
+    assert (await floor.drifts.forget(UUID)).uuid == UUID
+    assert floor.journal.desired.keys() == {other}
+    with pytest.raises(NotFoundError) as caught:
+        await floor.drifts.forget(UUID)
+    assert caught.value.reason is Reason.NOTHING_RECORDED
+    assert floor.journal.desired.keys() == {other}, "that is not the record which was meant"
+
+
 async def test_a_report_of_a_domain_does_not_fail_for_its_journal(floor_of: FloorOf) -> None:
     floor = floor_of(host(nova=True))
     await floor.result(RAISE)
