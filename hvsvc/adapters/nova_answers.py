@@ -62,6 +62,10 @@ class _ServerAnswer(_Part):
     server: _Server
 
 
+class _NotFoundAnswer(_Part):
+    fault: dict[str, object] = Field(alias="itemNotFound")
+
+
 class _Event(_Part):
     event: str
     result: str | None
@@ -110,6 +114,13 @@ def check_status(answer: Answer, what: str) -> None:
     if 200 <= status < 300:
         return
     if status == 404:
+        if not _is_novas_404(answer):
+            raise UnavailableError(
+                Reason.NOVA_UNAVAILABLE,
+                f"the answer for the {what} is HTTP 404, and not one of Nova; see whether something else answers at "
+                "its address, such as a proxy without Nova behind it",
+                metadata,
+            )
         raise NotFoundError(
             Reason.SERVER_NOT_FOUND,
             f"Nova knows no {what}; it is gone, or of a project that the credential cannot see",
@@ -136,6 +147,18 @@ def check_status(answer: Answer, what: str) -> None:
         f"Nova could not answer for the {what} (HTTP {status}); see whether it works, then ask again",
         metadata,
     )
+
+
+def _is_novas_404(answer: Answer) -> bool:
+    """Whether Nova says that there is no such thing: a proxy's 404, or that of a wrong path, names no fault of Nova's.
+
+    https://docs.openstack.org/api-guide/compute/faults.html
+    """
+    try:
+        _NotFoundAnswer.model_validate_json(answer.body)
+    except ValidationError:
+        return False
+    return True
 
 
 def parse_server(answer: Answer, server_id: str) -> ServerFacts:

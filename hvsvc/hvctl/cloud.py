@@ -79,7 +79,7 @@ class Cloud:
         """
         if _UUID.fullmatch(name):
             answer = self._call("GET", f"/servers/{name.lower()}", f"server {name}", missing_is_fine=True)
-            return [self._server(answer["server"])] if answer else []
+            return [self._server(self._part(answer, "server", dict))] if answer else []
         # Nova takes the name for a regular expression; what the database makes of it is compared again.
         path = f"/servers/detail?name={quote(f'^{re.escape(name)}$', safe='')}"
         try:
@@ -118,8 +118,13 @@ class Cloud:
             return False
         path = f"/servers/{quote(server_id, safe='')}/os-instance-actions/{quote(request_id, safe='')}"
         answer = self._call("GET", path, f"action {request_id}", missing_is_fine=True)
-        events = answer.get("instanceAction", {}).get("events") or []
-        return any(event.get("result") == "Error" for event in events)
+        if not answer:
+            return False
+        events = self._part(answer, "instanceAction", dict).get("events") or []
+        try:
+            return any(event.get("result") == "Error" for event in events)
+        except (AttributeError, TypeError) as err:
+            raise self._nonsense(f"action {request_id}") from err
 
     def _connect(self, timeout_s: float) -> Adapter:
         try:
@@ -156,7 +161,7 @@ class Cloud:
 
     def _call(self, method: str, path: str, what: str, *, missing_is_fine: bool = False) -> dict[str, Any]:
         response = self._send(method, path, what, None)
-        if missing_is_fine and response.status_code == 404:
+        if missing_is_fine and _is_missing(response):
             return {}
         self._check(response, what)
         try:
@@ -186,6 +191,8 @@ class Cloud:
         if 200 <= status < 300:
             return
         code = _BY_HTTP.get(status, "ABORTED" if status == 409 else "UNAVAILABLE")
+        if code == "NOT_FOUND" and not _is_missing(response):
+            code = "UNAVAILABLE"
         message = {
             "NOT_FOUND": f"Nova of cloud {self.name} knows no {what}, or the credential may not see it",
             "PERMISSION_DENIED": f"Nova of cloud {self.name} does not permit the credential the {what}, or a quota is "
@@ -226,3 +233,13 @@ class Cloud:
     def _nonsense(self, what: str) -> CloudError:
         message = f"the answer of cloud {self.name} for the {what} is not one of Nova"
         return CloudError(Failure("UNAVAILABLE", message, Reason.NOVA_UNAVAILABLE.value))
+
+
+def _is_missing(response: Any) -> bool:
+    """Whether Nova says that there is no such thing; a proxy without a Nova answers 404, too, but not in its words."""
+    if response.status_code != 404:
+        return False
+    try:
+        return "itemNotFound" in response.json()
+    except (ValueError, TypeError):
+        return False

@@ -35,6 +35,24 @@ async def test_an_answer_that_is_not_novas_is_no_fact(
         assert caught.value.reason is Reason.NOVA_UNAVAILABLE
 
 
+@pytest.mark.parametrize("body", [*NONSENSE, b"404 Not Found", b'{"error": {"code": 404}}'])
+async def test_a_404_that_is_not_novas_says_nothing_of_the_server(
+    cloud: FakeCloud, nova: NovaServers, body: bytes
+) -> None:
+    # a proxy without a backend says it too, and a record is dropped where Nova knows a server no more
+    cloud.actions[REQUEST_ID] = []
+    cloud.errors |= {place: Fault(status=404, body=body) for place in ("server", "action", "reboot")}
+    for call in (
+        nova.read_server(SERVER_ID),
+        nova.read_reboot_result(SERVER_ID, REQUEST_ID),
+        nova.reboot_soft(SERVER_ID),
+    ):
+        with pytest.raises(UnavailableError, match="not one of Nova") as caught:
+            await call
+        assert caught.value.reason is Reason.NOVA_UNAVAILABLE
+    assert len(cloud.requests("reboot")) == 1
+
+
 @pytest.mark.parametrize(
     "changes",
     [

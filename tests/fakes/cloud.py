@@ -240,7 +240,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             return
         if fault.status is not None:
-            status, content = fault.status, b'{"fault": {"message": "words that must not matter"}}'
+            # Nova's own 404 is known by its name
+            name = b"itemNotFound" if fault.status == 404 else b"fault"
+            status, content = fault.status, b'{"%s": {"message": "words that must not matter"}}' % name
         if fault.body is not None:
             content = fault.body
         try:

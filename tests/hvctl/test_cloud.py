@@ -98,6 +98,32 @@ def test_statuses_of_nova_have_their_codes(
     assert "words that must not matter" not in found[2]
 
 
+@pytest.mark.parametrize("body", [b"<html>no backend</html>", b"[]", b"{}", b"null", b"1"])
+def test_a_404_that_is_not_novas_is_no_missing_server(
+    fake_cloud: FakeCloud, cloud: Cloud, body: bytes
+) -> None:
+    fake_cloud.errors |= {place: Fault(status=404, body=body) for place in ("server", "action")}
+    for call, *args in ((cloud.find_servers, SERVER_ID), (cloud.read_server, SERVER_ID)):
+        assert failure(call, *args)[:2] == ("UNAVAILABLE", "NOVA_UNAVAILABLE")
+    assert failure(cloud.action_failed, SERVER_ID, REQUEST_ID)[0] == "UNAVAILABLE"
+
+
+@pytest.mark.parametrize(
+    "body", [b'{"x": 1}', b'{"server": 5, "instanceAction": []}', b'{"instanceAction": {"events": [1]}}']
+)
+def test_an_answer_that_is_not_novas_is_told_as_such(
+    fake_cloud: FakeCloud, cloud: Cloud, body: bytes
+) -> None:
+    fake_cloud.errors |= {place: Fault(body=body) for place in ("server", "action")}
+    fake_cloud.actions[REQUEST_ID] = []
+    for call, *args in (
+        (cloud.find_servers, SERVER_ID),
+        (cloud.read_server, SERVER_ID),
+        (cloud.action_failed, SERVER_ID, REQUEST_ID),
+    ):
+        assert failure(call, *args)[:2] == ("UNAVAILABLE", "NOVA_UNAVAILABLE")
+
+
 def test_a_keystone_that_refuses_or_is_away(fake_cloud: FakeCloud, cloud: Cloud) -> None:
     fake_cloud.errors["auth"] = Fault(status=401)
     code, reason, message = failure(cloud.read_server, SERVER_ID)
