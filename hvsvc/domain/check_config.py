@@ -106,19 +106,20 @@ def _check_memory(
     maximum = wish.memory_kib if wish.memory_kib is not None else config.memory_kib
     current = wish.current_memory_kib if wish.current_memory_kib is not None else config.current_memory_kib
     found: list[HvsvcError] = []
-    if wish.memory_kib is not None and not same_at_start(maximum, config.memory_kib):
-        if maximum > config.memory_kib:
-            found += check_max_memory(host, limits, maximum)
-        if not has_balloon(config) and current < maximum:
-            found.append(
-                FailedPreconditionError(
-                    Reason.NO_BALLOON,
-                    f"the domain has no memory balloon, so the guest would have the whole maximum of "
-                    f"{format_kib(maximum)} after the reboot, not {format_kib(current)}; ask for the same boot "
-                    "memory as maximum, or give the domain a balloon",
-                    {"askedKib": maximum, "currentKib": current},
-                )
+    raised = wish.memory_kib is not None and not same_at_start(maximum, config.memory_kib)
+    if raised and maximum > config.memory_kib:
+        found += check_max_memory(host, limits, maximum)
+    named = raised or wish.current_memory_kib is not None
+    if named and not has_balloon(config) and round_to_mib(current) < round_to_mib(maximum):
+        found.append(
+            FailedPreconditionError(
+                Reason.NO_BALLOON,
+                f"the domain has no memory balloon, so the guest would have the whole maximum of "
+                f"{format_kib(maximum)} after the reboot, not {format_kib(current)}; ask for the same boot "
+                "memory as maximum, or give the domain a balloon",
+                {"askedKib": maximum, "currentKib": current},
             )
+        )
     lowest = min(limits.memory_floor_reserve_kib, config.current_memory_kib)
     if wish.current_memory_kib is not None and current < lowest:
         found.append(

@@ -159,6 +159,19 @@ def test_mem_02_without_a_balloon_the_boot_memory_must_be_the_maximum(balloon: s
     assert planned(ConfigWish(maximum_vcpus=4), balloon=balloon).blockers == ()
 
 
+@pytest.mark.parametrize("stored_kib", [512 * MIB, 256 * MIB])
+def test_mem_02_without_a_balloon_no_less_than_the_maximum_can_be_asked_for_the_next_start(
+    stored_kib: int,
+) -> None:
+    """It was asked for beside another ceiling, stored already, and PARTIAL after the reboot."""
+    # 976563 KiB are 954 MiB once libvirt rounds them up
+    numbers: dict[str, Any] = {"memory_kib": 976563, "current_memory_kib": stored_kib, "balloon": "none"}
+    plan = planned(ConfigWish(maximum_vcpus=4, current_memory_kib=256 * MIB), **numbers)
+    assert reasons(plan) == [Reason.NO_BALLOON]
+    assert planned(ConfigWish(maximum_vcpus=4, current_memory_kib=954 * MIB), **numbers).blockers == ()
+    assert planned(ConfigWish(maximum_vcpus=4), **numbers).blockers == ()
+
+
 def test_mem_10_only_a_memory_maximum_that_grows_is_measured_by_the_host() -> None:
     tight = HostLimits(memory_overcommit_ratio=0.01)
     assert reasons(planned(ConfigWish(memory_kib=2 * GIB), tight)) == [Reason.ABOVE_HOST_CAPACITY]
