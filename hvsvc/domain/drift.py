@@ -100,7 +100,9 @@ def judge_absence(desired: DesiredState, server: ServerFacts | None, error: Hvsv
             ),
             "let Nova make the domain anew (openstack server reboot --hard), unless the server is to be deleted",
         )
-    where = f"on host {server.host}" if server.host is not None else "not on this host"
+    if server.status != _ON_NO_HOST and None in (server.host, desired.nova_host):
+        return _not_told(server)
+    where = f"on host {server.host}" if server.host is not None else "on no host"
     return Drift(
         DriftStatus.MOVED,
         (f"Nova says the server is {where}, in status {server.status}",),
@@ -115,7 +117,24 @@ def judge_unread(error: HvsvcError) -> Drift:
     )
 
 
+#: the one status in which Nova has a server on no host, and so names none to an admin either
+_ON_NO_HOST = "SHELVED_OFFLOADED"
 _DROPS_ITSELF = "nothing: the record is dropped at the next look at it"
+
+
+def _not_told(server: ServerFacts) -> Drift:
+    """The server is there, and whether it is here cannot be seen: Nova tells hosts to an admin's credential only."""
+    if server.host is None:
+        what = f"Nova has the server in status {server.status}, and does not tell hvsvc's credential on which host"
+    else:
+        what = f"Nova says the server is on host {server.host}, in status {server.status}; whether that is this host "
+        what += "was not known when the size was asked for"
+    return Drift(
+        DriftStatus.UNKNOWN,
+        (f"the domain is not on this host: {what}",),
+        "look in Nova where the server is (openstack server show, as admin); ask the hvsvc there; the record here is "
+        "for its return; drop it with hvctl forget",
+    )
 
 
 def _unanswered(desired: DesiredState, error: HvsvcError | None) -> Drift:

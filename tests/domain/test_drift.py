@@ -153,7 +153,12 @@ def server(**changes: Any) -> ServerFacts:
         ({}, server(), None, DriftStatus.UNKNOWN),
         ({}, server(host="cmp2"), None, DriftStatus.MOVED),
         ({}, server(host=None, status="SHELVED_OFFLOADED"), None, DriftStatus.MOVED),
-        ({}, server(host=None), None, DriftStatus.MOVED),
+        # a member's credential is not told where the server is, and it may be here, undefined behind Nova's back
+        ({}, server(host=None), None, DriftStatus.UNKNOWN),
+        ({"nova_host": None}, server(host=None), None, DriftStatus.UNKNOWN),
+        # nor may Nova's name of this host have been
+        ({"nova_host": None}, server(host="cmp1"), None, DriftStatus.UNKNOWN),
+        ({"nova_host": None}, server(host=None, status="SHELVED_OFFLOADED"), None, DriftStatus.MOVED),
     ],
 )
 def test_a_domain_that_is_not_here_is_explained_by_nova_alone(
