@@ -79,15 +79,18 @@ async def test_ga_07_the_caller_gets_its_deadline_while_the_call_goes_on(hanging
         assert await link.call(lambda _: 7, "ask", domain="stuck") == 7
 
 
-async def test_ga_07_a_second_call_of_the_domain_waits_without_a_thread(hanging: Hanging) -> None:
+async def test_ga_07_a_second_call_of_the_domain_waits_without_a_place(hanging: Hanging) -> None:
     async with opened() as link:
         await hang(link, hanging, "stuck")
         for _ in range(8):
             await hang(link, hanging, "stuck")
         assert hanging.entered == 1
-        # one thread hangs, and whichever of the first two it is, eight waiting calls have taken none
-        name = await link.call(read_thread, "ask", domain="other")
-        assert name in {"libvirt-test-1", "libvirt-test-2"}
+        # one place of four is taken, by the one call that hangs
+        barrier = threading.Barrier(3, timeout=20)
+        together = [
+            link.call(lambda _: barrier.wait(), "ask", domain=f"other-{number}") for number in range(3)
+        ]
+        assert sorted(await asyncio.gather(*together)) == [0, 1, 2]
 
 
 async def test_a_call_takes_its_turn_when_the_one_before_comes_back_in_time(hanging: Hanging) -> None:
