@@ -155,7 +155,8 @@ class GuestDomains:
             self._wait_booted_line(domain, timeout_s)
         except AssertionError:
             print(f"{domain.name()} hangs while it boots:\n{self.read_console(domain)[-2000:]}")
-            domain.destroy()
+            if domain.isActive():  # QEMU may have ended meanwhile
+                domain.destroy()
             domain.create()
             self._wait_booted_line(domain, BOOT_TIMEOUT_S)
         if agent:

@@ -73,13 +73,18 @@ def test_hot_added_cpus_come_online_without_nocpuauto(embed_domains: GuestDomain
     wait_for(lambda: read_guest_cpus(domain) == {0: True, 1: True}, "CPU 1 online by the guest's own doing")
 
 
-def test_a_guest_that_hangs_while_it_boots_is_started_afresh_once(embed_domains: GuestDomains) -> None:
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_guest_that_hangs_while_it_boots_is_started_afresh_once(
+    embed_domains: GuestDomains, ended: bool
+) -> None:
     # a kernel without an init and a disk panics and stays there; the next start is from a definition that boots
     hangs = "rdinit=/nowhere"
     domain = embed_domains.boot(until="started", words=hangs)
     wait_for(lambda: "Kernel panic" in embed_domains.read_console(domain), "a kernel that hangs")
     was = domain.ID()
     embed_domains.connection.defineXML(domain.XMLDesc(libvirt.VIR_DOMAIN_XML_INACTIVE).replace(hangs, ""))
+    if ended:
+        domain.destroy()
     embed_domains.wait_until_booted(domain, timeout_s=0.1)
     assert domain.ID() not in (was, -1)
     assert is_agent_up(domain)
