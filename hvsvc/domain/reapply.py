@@ -24,7 +24,7 @@ class Backoff:
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """Attempts on one record since its drift began; `last_s` is when the last one began."""
+    """Attempts on one record since its drift began; `last_s` is when the last one began, by a clock without jumps."""
 
     count: int = 0
     last_s: float = 0.0
@@ -41,13 +41,17 @@ class Tries:
         """The count after an attempt for which a part was away: it waits, but never leads to giving up."""
         return Tries(min(self.count + 1, backoff.attempts - 1), now_s)
 
-    def at_loss(self, backoff: Backoff, now_s: float) -> Tries:
+    def at_loss(self, backoff: Backoff, now_s: float, *, started: bool) -> Tries:
         """The count at a look that finds something lost.
 
-        What held for longer than the pause begins anew: Nova acted again, later. What was
-        lost sooner counts on: somebody writes against hvsvc.
+        What held for longer than the pause until the domain was started anew begins anew:
+        Nova acted again, later, and it makes no definition anew without a start (nova.md's
+        table). Without one somebody else wrote, for whom the longest pause counts. What
+        was lost sooner counts on: somebody writes against hvsvc.
+
+        :param started: the domain was started since the last attempt.
         """
-        if self.held and now_s >= self.last_s + self._pause_s(backoff):
+        if self.held and now_s >= self.last_s + (self._pause_s(backoff) if started else backoff.longest_s):
             return Tries()
         return Tries(self.count, self.last_s, held=False)
 

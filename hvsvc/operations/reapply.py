@@ -68,7 +68,10 @@ class _Watched:
 
     desired: DesiredState
     tries: Tries = field(default_factory=Tries)
+    #: libvirt's id of the running domain at the last attempt: another one means a start since
+    tried_id: int | None = None
     busy_since_s: float | None = None
+    #: since the epoch, for readers; all other times are of a clock that never jumps
     next_attempt_s: float | None = None
     waits_for: str = ""
 
@@ -155,8 +158,10 @@ class Reapplier:
             watched.waits_for, watched.next_attempt_s, watched.busy_since_s = "", None, None
             watched.tries = replace(watched.tries, held=True)
             return None
-        watched.tries = watched.tries.at_loss(self._settings.backoff, self._now_s())
-        return await self._bring_back(watched, targets)
+        watched.tries = watched.tries.at_loss(
+            self._settings.backoff, self._now_s(), started=facts.id != watched.tried_id
+        )
+        return await self._bring_back(watched, targets, facts.id)
 
     async def _look_at_absent(self, watched: _Watched) -> float | None:
         """Drops the record of a server that Nova says is deleted."""
@@ -177,7 +182,9 @@ class Reapplier:
         self._watched.pop(desired.uuid, None)
         _log.info("desired_state_dropped", domain=desired.uuid, server=desired.server_name)
 
-    async def _bring_back(self, watched: _Watched, targets: tuple[Target, ...]) -> float | None:
+    async def _bring_back(
+        self, watched: _Watched, targets: tuple[Target, ...], domain_id: int | None
+    ) -> float | None:
         desired, now_s = watched.desired, self._now_s()
         server, error = await self._tools.around.read_server(desired.uuid, is_server=desired.is_server)
         watched.waits_for = find_hindrance(desired, server, error)
@@ -196,10 +203,15 @@ class Reapplier:
             _log.error("reapply_given_up", domain=desired.uuid, attempts=watched.tries.count)
             return None
         if next_s > now_s:
-            watched.next_attempt_s = next_s
             watched.waits_for = "it was re-applied a moment ago and lost again: the next attempt waits"
-            return next_s - now_s
+            return self._wait_until(watched, next_s)
+        watched.tried_id = domain_id
         return await self._attempt(watched, targets)
+
+    def _wait_until(self, watched: _Watched, next_s: float) -> float:
+        wait_s = max(next_s - self._now_s(), 0.0)
+        watched.next_attempt_s = self._tools.clock.now_s() + wait_s
+        return wait_s
 
     async def _attempt(self, watched: _Watched, targets: tuple[Target, ...]) -> float | None:
         before = watched.tries
@@ -214,11 +226,11 @@ class Reapplier:
             if isinstance(err, _MOMENTARY):
                 watched.tries = before.at_outage(self._settings.backoff, self._now_s())
             watched.waits_for = f"the last attempt failed: {err.message}"
-            watched.next_attempt_s = watched.tries.next_s(self._settings.backoff)
+            next_s = watched.tries.next_s(self._settings.backoff)
             _log.warning(
                 "reapply_failed", domain=watched.desired.uuid, reason=err.reason.value, error=err.message
             )
-            return None if watched.next_attempt_s is None else watched.next_attempt_s - self._now_s()
+            return None if next_s is None else self._wait_until(watched, next_s)
         watched.busy_since_s = None
         return 0.0  # look whether it is there
 
@@ -258,4 +270,4 @@ class Reapplier:
         return self._tools.timeouts.nova_poll_interval_s
 
     def _now_s(self) -> float:
-        return self._tools.clock.now_s()
+        return self._tools.clock.monotonic_s()

@@ -126,7 +126,11 @@ def test_an_outage_waits_ever_longer_and_never_ends_it() -> None:
     assert Tries().at_outage(Backoff(10, 60, 1), 100.0).next_s(Backoff(10, 60, 1)) == 110.0
 
 
-def test_what_held_for_the_pause_begins_anew_and_what_did_not_counts_on() -> None:
-    assert Tries(2, 100.0, held=True).at_loss(BACKOFF, 119.0) == Tries(2, 100.0)
-    assert Tries(2, 100.0, held=True).at_loss(BACKOFF, 120.0) == Tries()
-    assert Tries(2, 100.0).at_loss(BACKOFF, 500.0) == Tries(2, 100.0)
+def test_what_held_for_the_pause_until_a_start_begins_anew_and_what_did_not_counts_on() -> None:
+    held = Tries(2, 100.0, held=True)
+    assert held.at_loss(BACKOFF, 119.0, started=True) == Tries(2, 100.0)
+    assert held.at_loss(BACKOFF, 120.0, started=True) == Tries()
+    assert Tries(2, 100.0).at_loss(BACKOFF, 500.0, started=True) == Tries(2, 100.0)
+    # without a start it was not Nova: it has to hold for the longest pause
+    assert held.at_loss(BACKOFF, 159.0, started=False) == Tries(2, 100.0)
+    assert held.at_loss(BACKOFF, 160.0, started=False) == Tries()

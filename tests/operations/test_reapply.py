@@ -211,6 +211,31 @@ async def test_what_held_and_is_lost_later_is_brought_back_at_once(floor_of: Flo
     assert acts(floor) == ["define"] * 6
 
 
+async def test_a_second_writer_that_takes_its_time_is_one_too(floor_of: FloorOf) -> None:
+    # such as a configuration tool that comes by each minute; Nova makes a definition anew only with a new start
+    floor = await lost(floor_of)
+    for _ in range(10):
+        await floor.reapplier.look(UUID)
+        await floor.reapplier.look(UUID)
+        floor.host.clock.time_s += 60
+        floor.host.config_xml = floor.host.flavor_xml
+    assert acts(floor) == ["define"] * 3
+    assert "somebody else writes" in (await floor.drifts.get(UUID)).progress.waits_for
+
+
+async def test_a_clock_that_is_put_back_holds_nothing_up(floor_of: FloorOf) -> None:
+    floor = await lost(floor_of)
+    clock = floor.host.clock
+    await floor.reapplier.look(UUID)
+    floor.host.config_xml = floor.host.flavor_xml
+    clock.now_s = lambda: clock.time_s - 86_400  # type: ignore[method-assign]
+    assert await floor.reapplier.look(UUID) == 10
+    assert (await floor.drifts.get(UUID)).progress.next_attempt_s == clock.now_s() + 10
+    await clock.sleep(10)
+    assert await floor.reapplier.look(UUID) == 0
+    assert await maximum(floor) == (4, GIB)
+
+
 async def test_an_attempt_that_fails_is_made_again_later(floor_of: FloorOf) -> None:
     floor = await lost(floor_of)
     floor.host.errors["define"] = FailedPreconditionError(Reason.DEFINITION_REFUSED, "libvirt refuses it")
