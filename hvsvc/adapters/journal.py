@@ -208,13 +208,13 @@ class SqliteJournal:
             )
             return deleted.rowcount == 1
 
-        return await self._use(write)
+        return await self._write(write)
 
     async def replace_desired(
         self, uuid: str, known: DesiredState | None, wanted: DesiredState | None
     ) -> bool:
         """Stores what a domain was asked for in place of `known`; False where another one is there."""
-        return await self._use(lambda database: journal_desired.replace(database, uuid, known, wanted))
+        return await self._write(lambda database: journal_desired.replace(database, uuid, known, wanted))
 
     async def read_desired(self, uuid: str) -> DesiredState | None:
         """What this domain was asked for."""
@@ -232,14 +232,14 @@ class SqliteJournal:
 
         return await self._use(read)
 
-    async def _write(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        def write(database: sqlite3.Connection) -> None:
+    async def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        def write(database: sqlite3.Connection) -> T:
             # SQLite goes on with a file that was removed or replaced, and all of it is gone at the next start
             if self._file is None or not _is_at(self._path, self._file):
                 raise self._unavailable(_REPLACED)
-            work(database)
+            return work(database)
 
-        await self._use(write)
+        return await self._use(write)
 
     async def _use(self, work: Callable[[sqlite3.Connection], T]) -> T:
         def run() -> T:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,7 +11,7 @@ import structlog
 from hvsvc.domain.desired import DesiredState, ReapplyPolicy
 from hvsvc.domain.drift import Drift, DriftStatus, judge_absence, judge_drift, judge_unread
 from hvsvc.domain.facts import DomainFacts
-from hvsvc.errors import DeadlineError, HvsvcError, InvalidArgumentError, NotFoundError, Reason
+from hvsvc.errors import HvsvcError, InvalidArgumentError, NotFoundError, Reason
 from hvsvc.operations.ports import Journal
 from hvsvc.operations.reads import DomainReads, is_uuid
 from hvsvc.operations.reapply import Progress, Reapplier
@@ -73,15 +74,16 @@ class Drifts:
         domains = await self._around.hypervisor.read_domains()
         here = {facts.uuid: facts for facts in domains.read}
         errors = {unread.uuid: unread.error for unread in domains.unread}
-        reports: list[DriftReport] = []
-        for desired in await self._journal.read_all_desired():
+
+        async def compare(desired: DesiredState) -> DriftReport:
             if (facts := here.get(desired.uuid)) is not None:
-                reports.append(self._report(desired, judge_drift(desired, facts)))
-            elif (error := errors.get(desired.uuid)) is not None:
-                reports.append(self._report(desired, judge_unread(error)))
-            else:
-                reports.append(await self._compare(desired, ask_guest=False))
-        return reports
+                return self._report(desired, judge_drift(desired, facts))
+            if (error := errors.get(desired.uuid)) is not None:
+                return self._report(desired, judge_unread(error))
+            return await self._compare(desired, ask_guest=False)
+
+        # all at once: a Nova that does not answer takes its time, and it must take it once
+        return await asyncio.gather(*map(compare, await self._journal.read_all_desired()))
 
     async def set_policy(self, name: str, policy: ReapplyPolicy | None) -> DriftReport:
         """Sets what hvsvc may do by itself for this domain; None follows the configured default.
@@ -111,7 +113,7 @@ class Drifts:
         except NotFoundError:
             server, error = await self._around.read_server(desired.uuid, is_server=desired.is_server)
             return self._report(desired, judge_absence(desired, server, error))
-        except DeadlineError as err:
+        except HvsvcError as err:
             return self._report(desired, judge_unread(err))
         return self._report(desired, judge_drift(desired, facts))
 

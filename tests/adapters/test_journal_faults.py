@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from hvsvc.domain.desired import DesiredState
 from hvsvc.errors import Reason, UnavailableError
 from tests.adapters.journal_files import UUID, definitions, journal_at, record
 
@@ -205,6 +206,8 @@ async def test_nothing_is_written_to_a_file_that_no_start_would_find_again(
             journal.begin(record(2)),
             journal.update(record()),
             journal.keep_definition("op-1", UUID, "<domain/>", 1.0),
+            journal.delete("op-1"),
+            journal.replace_desired(UUID, None, DesiredState(UUID, "web-1", "unix", 1.0)),
         ):
             with pytest.raises(UnavailableError, match="removed or replaced") as caught:
                 await write

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -9,8 +10,17 @@ import pytest
 
 from hvsvc.domain.desired import ReapplyPolicy
 from hvsvc.domain.drift import DriftStatus
+from hvsvc.domain.facts import ServerFacts
 from hvsvc.domain.target import Method, RebootMode, Target
-from hvsvc.errors import DeadlineError, InvalidArgumentError, NotFoundError, Reason, UnavailableError
+from hvsvc.errors import (
+    DeadlineError,
+    FailedPreconditionError,
+    HvsvcError,
+    InvalidArgumentError,
+    NotFoundError,
+    Reason,
+    UnavailableError,
+)
 from tests.fakes.host import host
 from tests.fakes.targets import RAISE
 from tests.fakes.worlds import GIB, UUID
@@ -144,3 +154,43 @@ async def test_the_policy_is_the_domains_own_or_the_configured_one(floor_of: Flo
     assert (await floor.drifts.set_policy("web-1", None)).policy is ReapplyPolicy.REPORT
     await floor.result(Target(Method.RAISE_CEILING, max_vcpus=6))
     assert floor.journal.desired[UUID].max_vcpus == 6
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        UnavailableError(Reason.LIBVIRT_UNAVAILABLE, "libvirtd restarts"),
+        FailedPreconditionError(Reason.BROKEN_DEFINITION, "<vcpu> is 0"),
+    ],
+)
+async def test_a_policy_that_was_set_is_answered_also_where_the_domain_cannot_be_read(
+    floor_of: FloorOf, error: HvsvcError
+) -> None:
+    floor = floor_of(host(nova=True))
+    await floor.result(RAISE)
+    floor.host.errors["read_domain"] = error
+    report = await floor.drifts.set_policy(f"domains/{UUID}", ReapplyPolicy.LIVE)
+    assert (report.policy, floor.journal.desired[UUID].policy) == (ReapplyPolicy.LIVE, ReapplyPolicy.LIVE)
+    assert report.drift.status is DriftStatus.UNKNOWN
+    assert error.message in report.drift.differences[0]
+
+
+async def test_nova_is_asked_for_all_that_left_at_once(floor_of: FloorOf) -> None:
+    # one after the other, a Nova that does not answer would take its time for each
+    floor = floor_of(host(nova=True))
+    await floor.result(RAISE)
+    floor.host.defined = False
+    uuids = [f"11111111-2222-4333-8444-55555555555{number}" for number in range(5)]
+    for uuid in uuids:
+        floor.journal.desired[uuid] = replace(floor.journal.desired[UUID], uuid=uuid)
+    everybody = asyncio.Barrier(6)
+
+    async def read_server(uuid: str) -> ServerFacts:
+        async with asyncio.timeout(5):
+            await everybody.wait()
+        raise UnavailableError(Reason.NOVA_UNAVAILABLE, f"no word of {uuid}")
+
+    floor.host.read_server = read_server  # type: ignore[assignment,method-assign]
+    reports = await floor.drifts.list()
+    assert [report.desired.uuid for report in reports] == sorted([UUID, *uuids])
+    assert all(f"no word of {report.desired.uuid}" in report.drift.differences[0] for report in reports)
