@@ -5,6 +5,8 @@ SHELL := /bin/bash
 .NOTPARALLEL:
 
 PYTHON ?= /usr/bin/python3
+# how many test files run at once; most of their time is waiting for guests
+WORKERS ?= 2
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -80,7 +82,7 @@ proto-check: venv ## buf lint, buf breaking, and stubs that match the protos
 	echo "stubs match the protos"
 
 test: deps venv lint types proto-check ## every check and every test that needs no Nova
-	$(BIN)/pytest -m "not nova"
+	$(BIN)/pytest -m "not nova" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test-nova: deps venv ## the tests on a real Nova (tests/lab)
 	$(BIN)/pytest -m "nova and not nova_long"

@@ -27,6 +27,24 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+_TESTS = Path(__file__).parent
+#: folders whose files take minutes; the last ones of a run must be short, or one worker ends alone
+_LONG_ONES = ("docs", "end_to_end", "bench", "packaging", "adapters")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the files that take long first, in the order above, then those of this folder."""
+
+    def rank(item: pytest.Item) -> int:
+        folder = item.path.relative_to(_TESTS).parts[0]
+        if folder in _LONG_ONES:
+            return _LONG_ONES.index(folder)
+        return len(_LONG_ONES) + (item.path.parent != _TESTS)
+
+    items.sort(key=rank)
+
+
 @pytest.fixture(scope="session")
 def guest_image() -> Iterator[GuestImage]:
     """Kernel and initramfs of the small guest, readable by any user."""
