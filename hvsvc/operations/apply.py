@@ -14,7 +14,15 @@ from hvsvc.domain.steps import Step, StepKind, StepRecord, StepState
 from hvsvc.domain.target import Method, RebootMode, Target
 from hvsvc.domain.verify import verify_target
 from hvsvc.domain.world import World
-from hvsvc.errors import CancelledError, FailedPreconditionError, HvsvcError, InternalError, Reason
+from hvsvc.errors import (
+    CancelledError,
+    DeadlineError,
+    FailedPreconditionError,
+    HvsvcError,
+    InternalError,
+    Reason,
+    UnavailableError,
+)
 from hvsvc.operations.context import Context, Evidence, Tools
 from hvsvc.operations.running import Running
 from hvsvc.operations.step_allocation import plan_settling, set_allocation
@@ -35,6 +43,10 @@ EXECUTORS: Mapping[StepKind, Executor] = {
     StepKind.ONLINE_GUEST_CPUS: online_guest_cpus,
     StepKind.SET_ALLOCATION: set_allocation,
 }
+
+
+#: whether what was asked for was done is not known
+_UNANSWERED = (DeadlineError, UnavailableError)
 
 
 def planned(steps: tuple[Step, ...]) -> tuple[StepRecord, ...]:
@@ -170,7 +182,7 @@ class Application:
         result = Result(
             outcome=verdict.outcome,
             reasons=(*verdict.reasons, *(note for note in context.notes if note not in verdict.reasons)),
-            changed=context.changed,
+            changed=context.changed or context.allocated,
             before=self._before,
             after=world.domain,
         )
@@ -183,8 +195,6 @@ class Application:
         return replace(target, vcpus=growth.vcpus, memory_kib=growth.memory_kib)
 
     async def _failed(self, error: HvsvcError) -> OperationRecord:
-        if not self._context.changed:
-            await self._take_back()
         steps = self._running.record.steps
         failed = next((i for i, step in enumerate(steps) if step.state is StepState.FAILED), None)
         around, now = self._tools.around, None
@@ -194,6 +204,8 @@ class Application:
             now = await around.in_full(await around.read_domain(self._context.uuid, ask_guest=False))
         except Exception:  # noqa: BLE001 the bug that ended the operation may lie in the reading
             now = None  # the error says what failed; what is true now could not be read
+        if not (self._context.changed or (isinstance(error, _UNANSWERED) and self._differs(now))):
+            await self._take_back()
         return replace(
             self._running.record,
             error=error,
@@ -202,11 +214,20 @@ class Application:
             end_time_s=self._tools.clock.now_s(),
         )
 
+    def _differs(self, now: DomainFacts | None) -> bool:
+        """Whether something was changed, or may have been: what failed for want of an answer may be done."""
+        return now is None or _traces(now) != _traces(self._before)
+
     async def _publish_end(self, record: OperationRecord) -> None:
         try:
             await self._running.publish(record)
         except HvsvcError:
             return  # the journal is gone: readers still see the end, the next start marks it interrupted
+
+
+def _traces(domain: DomainFacts) -> tuple[str, int | None, int | None]:
+    vcpus = None if domain.live is None else domain.live.current_vcpus
+    return domain.etag, vcpus, domain.used_memory_kib
 
 
 def _bug(err: Exception) -> HvsvcError:

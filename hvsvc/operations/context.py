@@ -49,7 +49,10 @@ class Context:
     domain: DomainFacts
     #: the domain as the plan saw it: what its defines may replace, and nothing else
     planned_from: DomainFacts
+    #: the domain was changed
     changed: bool = False
+    #: its allocation in Placement was, which alone is nothing that was asked for
+    allocated: bool = False
     rebooted: bool = False
     #: ids the guest had before vCPUs were added; None where it could not tell
     guest_ids_before: frozenset[int] | None = None

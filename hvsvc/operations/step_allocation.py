@@ -31,7 +31,7 @@ async def set_allocation(tools: Tools, context: Context, step: Step) -> Evidence
         if not step.settles:
             raise
         return Evidence(f"the allocation could not be brought to the truth: {err.message}", confirmed=False)
-    context.changed = context.changed or changed
+    context.allocated = context.allocated or changed
     return Evidence(f"Placement has {found.size} allocated")
 
 

@@ -17,6 +17,7 @@ from hvsvc.domain.target import Method, RebootMode, Target
 from hvsvc.errors import (
     AbortedError,
     AlreadyExistsError,
+    DeadlineError,
     ExhaustedError,
     FailedPreconditionError,
     NotFoundError,
@@ -296,6 +297,24 @@ async def test_without_the_journal_nothing_is_recorded_and_nothing_changed(floor
         assert (floor.journal.desired, floor.host.calls) == ({}, [])
     floor.journal.errors = {}
     await floor.result(RAISE)  # the lock was given back
+
+
+async def test_what_may_have_been_done_stays_recorded(floor_of: FloorOf) -> None:
+    # libvirt took the definition, its answer came too late
+    floor = floor_of(host(nova=True))
+    define = floor.host.define
+
+    async def define_late(uuid: str, previous_etag: str, xml: str) -> None:
+        await define(uuid, previous_etag, xml)
+        raise DeadlineError(Reason.CALL_TIMED_OUT, "no answer in 40 s")
+
+    floor.host.define = define_late  # type: ignore[method-assign]
+    assert (await floor.error(Target(Method.RAISE_CEILING, max_vcpus=4))).reason is Reason.CALL_TIMED_OUT
+    assert floor.journal.desired[UUID].max_vcpus == 4
+    floor.host.define = define  # type: ignore[method-assign]
+    floor.host.errors["define"] = DeadlineError(Reason.CALL_TIMED_OUT, "no answer, and nothing done")
+    await floor.error(Target(Method.RAISE_CEILING, max_vcpus=8))
+    assert floor.journal.desired[UUID].max_vcpus == 4
 
 
 async def test_a_record_made_meanwhile_is_merged_not_overwritten(floor_of: FloorOf) -> None:

@@ -48,6 +48,18 @@ def allocations(record: OperationRecord) -> list[tuple[int, StepState]]:
     ]
 
 
+async def test_what_libvirt_refused_is_not_recorded_though_the_allocation_was_raised(
+    floor_of: FloorOf,
+) -> None:
+    fake, placement = host(nova=True), FakePlacement()
+    floor = enforcing(floor_of, fake, placement)
+    fake.errors["define"] = FailedPreconditionError(Reason.DEFINITION_REFUSED, "libvirt refuses it")
+    target = Target(Method.SCALE_DOMAIN, vcpus=4, reboot=RebootMode.SOFT)
+    assert (await floor.error(target)).reason is Reason.DEFINITION_REFUSED
+    assert [size.vcpus for size in placement.calls] == [4, 2]
+    assert floor.journal.desired == {}
+
+
 async def test_the_allocation_is_raised_before_the_domain_grows(floor_of: FloorOf) -> None:
     fake, placement = host(**ROOMY, nova=True), FakePlacement()
     order: list[str] = []
