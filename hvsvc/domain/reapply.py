@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hvsvc.domain.desired import DesiredState, ReapplyPolicy
 from hvsvc.domain.drift import find_lost_ceiling
@@ -30,6 +30,8 @@ class Tries:
     last_s: float = 0.0
     #: what was written was there at a look since
     held: bool = False
+    #: attempts since the last one that came through, for which a part was away: they lengthen the pause alone
+    outages: int = 0
 
     def next_s(self, backoff: Backoff) -> float | None:
         """When the next attempt may be made at the earliest; None once there were too many."""
@@ -37,9 +39,9 @@ class Tries:
             return None
         return self.last_s + self._pause_s(backoff) if self.last_s else 0.0
 
-    def at_outage(self, backoff: Backoff, now_s: float) -> Tries:
-        """The count after an attempt for which a part was away: it waits, but never leads to giving up."""
-        return Tries(min(self.count + 1, backoff.attempts - 1), now_s)
+    def at_outage(self, now_s: float) -> Tries:
+        """The count after an attempt for which a part was away, which says nothing of a second writer."""
+        return replace(self, last_s=now_s, held=False, outages=self.outages + 1)
 
     def at_loss(self, backoff: Backoff, now_s: float, *, started: bool) -> Tries:
         """The count at a look that finds something lost.
@@ -53,10 +55,11 @@ class Tries:
         """
         if self.held and now_s >= self.last_s + (self._pause_s(backoff) if started else backoff.longest_s):
             return Tries()
-        return Tries(self.count, self.last_s, held=False)
+        return replace(self, held=False)
 
     def _pause_s(self, backoff: Backoff) -> float:
-        return min(backoff.first_s * 2.0 ** min(max(self.count - 1, 0), 30), backoff.longest_s)
+        before = min(self.count + self.outages, backoff.attempts, 30)
+        return min(backoff.first_s * 2.0 ** max(before - 1, 0), backoff.longest_s)
 
 
 def plan_reapply(desired: DesiredState, facts: DomainFacts, policy: ReapplyPolicy) -> tuple[Target, ...]:

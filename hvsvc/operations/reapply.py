@@ -74,6 +74,8 @@ class _Watched:
     #: since the epoch, for readers; all other times are of a clock that never jumps
     next_attempt_s: float | None = None
     waits_for: str = ""
+    #: how the last attempt failed; "" where it did not
+    failure: str = ""
 
 
 class Reapplier:
@@ -196,14 +198,13 @@ class Reapplier:
             )
         next_s = watched.tries.next_s(self._settings.backoff)
         if next_s is None:
-            watched.waits_for = (
-                f"it was lost again after {watched.tries.count} attempts: somebody else writes the definition; find "
-                "out who, then ask again (hvctl raise, or hvctl drift --policy)"
-            )
+            watched.waits_for = _give_up(watched)
             _log.error("reapply_given_up", domain=desired.uuid, attempts=watched.tries.count)
             return None
         if next_s > now_s:
-            watched.waits_for = "it was re-applied a moment ago and lost again: the next attempt waits"
+            watched.waits_for = (
+                watched.failure or "it was re-applied a moment ago and lost again: the next attempt waits"
+            )
             return self._wait_until(watched, next_s)
         watched.tried_id = domain_id
         return await self._attempt(watched, targets)
@@ -224,14 +225,14 @@ class Reapplier:
                 watched.tries, watched.waits_for = before, err.message
                 return self._again_while_busy(watched, busy=True)
             if isinstance(err, _MOMENTARY):
-                watched.tries = before.at_outage(self._settings.backoff, self._now_s())
-            watched.waits_for = f"the last attempt failed: {err.message}"
+                watched.tries = before.at_outage(self._now_s())
+            watched.waits_for = watched.failure = f"the last attempt failed: {err.message}"
             next_s = watched.tries.next_s(self._settings.backoff)
             _log.warning(
                 "reapply_failed", domain=watched.desired.uuid, reason=err.reason.value, error=err.message
             )
             return None if next_s is None else self._wait_until(watched, next_s)
-        watched.busy_since_s = None
+        watched.busy_since_s, watched.failure = None, ""
         return 0.0  # look whether it is there
 
     async def _change(self, desired: DesiredState, target: Target, attempt: int) -> None:
@@ -271,3 +272,16 @@ class Reapplier:
 
     def _now_s(self) -> float:
         return self._tools.clock.monotonic_s()
+
+
+def _give_up(watched: _Watched) -> str:
+    count = watched.tries.count
+    if watched.failure:
+        return (
+            f"hvsvc gave up after {count} attempts; {watched.failure}; then ask again (hvctl raise, or hvctl drift "
+            "--policy)"
+        )
+    return (
+        f"it was lost again after {count} attempts: somebody else writes the definition; find out who, then ask again "
+        "(hvctl raise, or hvctl drift --policy)"
+    )

@@ -120,10 +120,11 @@ def test_the_pause_doubles_to_its_longest_and_ends() -> None:
 def test_an_outage_waits_ever_longer_and_never_ends_it() -> None:
     tries, waits = Tries(), []
     for _ in range(6):
-        tries = tries.at_outage(BACKOFF, 100.0)
+        tries = tries.at_outage(100.0)
         waits.append(tries.next_s(BACKOFF))
-    assert waits == [110.0, 120.0, 140.0, 140.0, 140.0, 140.0]
-    assert Tries().at_outage(Backoff(10, 60, 1), 100.0).next_s(Backoff(10, 60, 1)) == 110.0
+    assert waits == [110.0, 120.0, 140.0, 160.0, 160.0, 160.0]
+    assert tries.count == 0
+    assert Tries(2, 50.0).at_outage(100.0).at_loss(BACKOFF, 300.0, started=True).count == 2
 
 
 def test_what_held_for_the_pause_until_a_start_begins_anew_and_what_did_not_counts_on() -> None:

@@ -242,12 +242,26 @@ async def test_an_attempt_that_fails_is_made_again_later(floor_of: FloorOf) -> N
     assert await floor.reapplier.look(UUID) == 10
     report = await floor.drifts.get(UUID)
     assert "libvirt refuses it" in report.progress.waits_for
+    assert await floor.reapplier.look(UUID) == 10, "an event in between is no attempt"
+    assert "libvirt refuses it" in (await floor.drifts.get(UUID)).progress.waits_for
     assert report.progress.next_attempt_s == floor.host.clock.now_s() + 10
     del floor.host.errors["define"]
     assert await floor.reapplier.look(UUID) == 10
     floor.host.clock.time_s += 10
     assert await floor.reapplier.look(UUID) == 0
     assert await maximum(floor) == (4, GIB)
+
+
+async def test_what_always_fails_is_given_up_with_its_reason(floor_of: FloorOf) -> None:
+    floor = await lost(floor_of)
+    floor.host.errors["define"] = FailedPreconditionError(Reason.DEFINITION_REFUSED, "libvirt refuses it")
+    while (wait_s := await floor.reapplier.look(UUID)) is not None:
+        await floor.host.clock.sleep(wait_s)
+    await floor.reapplier.look(UUID)
+    waits_for = (await floor.drifts.get(UUID)).progress.waits_for
+    assert "gave up after 3 attempts" in waits_for
+    assert "libvirt refuses it" in waits_for
+    assert "somebody else" not in waits_for
 
 
 async def test_a_part_that_is_away_for_long_is_no_second_writer(floor_of: FloorOf) -> None:
@@ -259,8 +273,7 @@ async def test_a_part_that_is_away_for_long_is_no_second_writer(floor_of: FloorO
         assert wait_s, "it is tried again, and not at once"
         waits.append(wait_s)
         await floor.host.clock.sleep(wait_s)
-    assert waits == [10, 20, 20, 20, 20, 20]
-    assert "connection refused" in (await floor.drifts.get(UUID)).progress.waits_for
+    assert waits == [10, 20, 40, 40, 40, 40]
     del floor.host.errors["define"]
     assert await floor.reapplier.look(UUID) == 0
     assert await maximum(floor) == (4, GIB)
