@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -30,14 +30,18 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
 
+#: what Nova's columns hold; anything else would be beyond the messages of the API
+_Amount = Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+
 class _OwnFlavor(_Part):
     """The copy that a server embeds (2.47); extra specs where policy shows them."""
 
     original_name: str
-    vcpus: int
-    ram: int
-    disk: int
-    ephemeral: int
+    vcpus: _Amount
+    ram: _Amount
+    disk: _Amount
+    ephemeral: _Amount
     extra_specs: dict[str, str] = {}
 
 
@@ -82,10 +86,10 @@ class _ActionAnswer(_Part):
 class _Flavor(_Part):
     id: str
     name: str
-    vcpus: int
-    ram: int
-    disk: int
-    ephemeral: int = Field(0, alias="OS-FLV-EXT-DATA:ephemeral")
+    vcpus: _Amount
+    ram: _Amount
+    disk: _Amount
+    ephemeral: _Amount = Field(0, alias="OS-FLV-EXT-DATA:ephemeral")
     disabled: bool = Field(False, alias="OS-FLV-DISABLED:disabled")
     public: bool = Field(True, alias="os-flavor-access:is_public")
     extra_specs: dict[str, str] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -21,8 +21,12 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True)
 
 
+#: what Placement's columns hold; anything else would be beyond the messages of the API
+_Amount = Annotated[int, Field(ge=0, le=2**31 - 1)]
+
+
 class _Provided(_Part):
-    resources: dict[str, int]
+    resources: dict[str, _Amount]
 
 
 class Consumer(_Part):
@@ -46,12 +50,12 @@ class Consumer(_Part):
 
 
 class _Inventory(_Part):
-    total: int = Field(ge=0)
-    reserved: int
-    allocation_ratio: float = Field(strict=False)
-    min_unit: int
-    max_unit: int
-    step_size: int = Field(ge=1)
+    total: _Amount
+    reserved: _Amount
+    allocation_ratio: float = Field(strict=False, ge=0, allow_inf_nan=False)
+    min_unit: _Amount
+    max_unit: _Amount
+    step_size: _Amount = Field(ge=1)
 
 
 class _Inventories(_Part):

@@ -10,6 +10,7 @@ from hvsvc.errors import (
     UnavailableError,
 )
 from tests.fakes.cloud import OTHER_SERVER_ID, REQUEST_ID, SERVER_ID, FakeCloud, Fault
+from tests.fakes.flavors import flavor, own_flavor
 
 NONSENSE = [
     b"",
@@ -89,3 +90,15 @@ async def test_a_keystone_that_makes_no_sense_is_unavailable(
     assert len(cloud.requests(place)) == 3
     cloud.errors.clear()
     assert (await nova.read_server(SERVER_ID)).id == SERVER_ID
+
+
+@pytest.mark.parametrize("key", ["vcpus", "ram", "disk"])
+@pytest.mark.parametrize("amount", [-1, 2**31, 10**30])
+async def test_a_size_that_no_flavor_can_have_is_no_fact(
+    cloud: FakeCloud, nova: NovaServers, key: str, amount: int
+) -> None:
+    cloud.flavors = [[flavor("odd", 4, 1024) | {key: amount}]]
+    cloud.servers[SERVER_ID]["flavor"] = own_flavor("odd", 4, 1024) | {key: amount}
+    for call in (nova.list_flavors(), nova.read_server(SERVER_ID)):
+        with pytest.raises(UnavailableError, match="makes no sense"):
+            await call

@@ -200,6 +200,41 @@ async def test_nonsense_is_unavailable(
     assert caught.value.reason is Reason.PLACEMENT_UNAVAILABLE
 
 
+@pytest.mark.parametrize("amount", [-1, 2**31, 10**30])
+async def test_an_amount_that_placement_cannot_hold_is_nonsense(
+    cloud: FakeCloud, placement: PlacementAllocations, amount: int
+) -> None:
+    for name in ("VCPU", "MEMORY_MB"):
+        cloud.books.consumers[SERVER_ID] = consumer()
+        cloud.books.resources(SERVER_ID)[name] = amount
+        with pytest.raises(UnavailableError, match="makes no sense"):
+            await placement.read_allocation(SERVER_ID)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"allocation_ratio": float("inf")},
+        {"allocation_ratio": float("nan")},
+        {"allocation_ratio": -1.0},
+        {"total": 10**30},
+        {"max_unit": -(10**30)},
+        {"step_size": 0},
+    ],
+)
+async def test_an_inventory_that_placement_cannot_have_is_nonsense(
+    cloud: FakeCloud, placement: PlacementAllocations, changes: dict[str, float]
+) -> None:
+    cloud.books.inventories["VCPU"] |= changes
+    with pytest.raises(UnavailableError, match="makes no sense"):
+        await placement.read_room(PROVIDER)
+    # and what it refuses by it stays a refusal
+    cloud.errors["allocate"] = Fault(status=409, body=b'{"errors": []}')
+    with pytest.raises(FailedPreconditionError) as caught:
+        await placement.set_allocation(SERVER_ID, SEEN, BIG)
+    assert caught.value.reason is Reason.PLACEMENT_REFUSED
+
+
 async def test_an_inventory_without_a_class_is_nonsense(
     cloud: FakeCloud, placement: PlacementAllocations
 ) -> None:
