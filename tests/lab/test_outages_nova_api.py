@@ -1,0 +1,240 @@
+"""nova-api really stopped in the middle of what hvsvc does: bounded, told as it is, well again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libvirt
+import pytest
+
+from tests.lab.cloud import Lab, Server, wait_until
+from tests.lab.nova_acts import wait_status
+from tests.lab.outage import (
+    ACTION,
+    CALL_S,
+    CEILINGS,
+    Cloud,
+    Services,
+    Started,
+    bounded,
+    check_report,
+    forwarded,
+    libvirt_sides,
+    reason_of,
+    reasons_of,
+    wait_drift,
+)
+
+pytestmark = pytest.mark.nova_long
+#: how a service is away, and how hvsvc tells that
+AWAY = pytest.mark.parametrize(
+    ("how", "reason"), [("stop", "NOVA_UNAVAILABLE"), ("freeze", "CALL_TIMED_OUT")], ids=["stop", "freeze"]
+)
+#: [nova] reboot_timeout_s where the reboot is not over within it
+SHORT_S = 10
+
+
+@pytest.fixture(scope="module")
+def cloud(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    with forwarded(lab, tmp_path_factory.mktemp("outages")) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(lab: Lab) -> Iterator[Server]:
+    made = lab.create_server("outage")
+    yield made
+    lab.delete_server(made)
+
+
+@pytest.fixture(autouse=True)
+def services(lab: Lab) -> Iterator[Services]:
+    running = Services(lab)
+    yield running
+    running.all_back()
+
+
+def settled(lab: Lab, server: Server) -> int:
+    """Waits for a server that runs and a guest that is up; the id of its domain."""
+    lab.wait_active(server)
+    lab.wait_agent(server)
+    number = lab.domain_id(server)
+    assert number is not None
+    return number
+
+
+def ceilings(lab: Lab, server: Server) -> tuple[int, int]:
+    """Maximum vCPUs stored and live."""
+    sides = libvirt_sides(lab, server)
+    return sides["config"]["maximum_vcpus"], sides["live"]["maximum_vcpus"]
+
+
+@AWAY
+def test_without_nova_api_what_needs_no_reboot_is_done_and_not_claimed(
+    lab: Lab, cloud: Cloud, services: Services, server: Server, how: str, reason: str
+) -> None:
+    before = settled(lab, server)
+    with cloud.hvsvc() as hvsvc:
+        wanted, live = next(CEILINGS), ceilings(lab, server)[1]
+        getattr(services, how)("nova-api")
+        refused = bounded(hvsvc, "raise", server.name, "--max-vcpus", str(wanted), "--reboot", "soft")
+        assert (refused.code, reason_of(refused)) == (6, reason), refused
+        refused = bounded(hvsvc, "reboot", server.name)
+        assert (refused.code, reason_of(refused)) == (6, reason), refused
+        assert ceilings(lab, server)[0] != wanted, "nothing was touched"
+
+        raised = bounded(hvsvc, "raise", server.name, "--max-vcpus", str(wanted))
+        assert raised.code == 7, raised
+        assert "NOVA_STATE_UNKNOWN" in reasons_of(raised)
+        room = bounded(hvsvc, "headroom", server.name, "--memory", "1GiB")
+        assert room.code == 7, room
+        assert "NOVA_STATE_UNKNOWN" in reasons_of(room)
+        moved = bounded(hvsvc, "setmem", server.name, "480MiB")
+        assert moved.code == 7, moved
+        assert "NOVA_STATE_UNKNOWN" in reasons_of(moved)
+        check_report(lab, hvsvc, server, "PENDING_REBOOT")
+        assert ceilings(lab, server) == (wanted, live)
+
+        services.back("nova-api")
+        assert lab.domain_id(server) == before, "nobody rebooted"
+        done = bounded(hvsvc, "reboot", server.name)
+        assert (done.code, done.json["outcome"]) == (0, "COMPLETE"), done
+        check_report(lab, hvsvc, server, "IN_SYNC")
+
+
+def test_nova_api_that_stops_before_it_is_asked_to_reboot(
+    lab: Lab, cloud: Cloud, services: Services, server: Server
+) -> None:
+    before = settled(lab, server)
+    with cloud.hvsvc() as hvsvc:
+        wanted, live = next(CEILINGS), ceilings(lab, server)[1]
+        cloud.nova.at(ACTION, lambda: services.stop("nova-api"))
+        asked = ("raise", server.name, "--max-vcpus", str(wanted), "--reboot", "soft")
+        answer = bounded(hvsvc, *asked)
+        assert (answer.code, reason_of(answer)) == (6, "NOVA_UNAVAILABLE"), answer
+        assert "whether Nova took it is not known" in answer.json["error"]["message"]
+        check_report(lab, hvsvc, server, "PENDING_REBOOT")
+        services.back("nova-api")
+        assert lab.nova_server(server.id).task_state is None
+        assert (lab.domain_id(server), ceilings(lab, server)) == (before, (wanted, live))
+        done = bounded(hvsvc, *asked)
+        assert (done.code, done.json["outcome"]) == (0, "COMPLETE"), done
+        check_report(lab, hvsvc, server, "IN_SYNC")
+
+
+def test_nova_api_that_hangs_with_the_request_reboots_when_it_goes_on(
+    lab: Lab, cloud: Cloud, services: Services, server: Server
+) -> None:
+    before = settled(lab, server)
+    with cloud.hvsvc() as hvsvc:
+        wanted = next(CEILINGS)
+        cloud.nova.at(ACTION, lambda: services.freeze("nova-api"))
+        answer = bounded(hvsvc, "raise", server.name, "--max-vcpus", str(wanted), "--reboot", "soft")
+        assert (answer.code, reason_of(answer)) == (6, "CALL_TIMED_OUT"), answer
+        assert "whether Nova took it is not known" in answer.json["error"]["message"]
+        check_report(lab, hvsvc, server, "PENDING_REBOOT")
+        assert lab.domain_id(server) == before
+        services.back("nova-api")
+        wait_status(lab, server, "ACTIVE", other_id=before)
+        assert ceilings(lab, server) == (wanted, wanted)
+        wait_drift(hvsvc, server, "IN_SYNC")
+
+
+@AWAY
+def test_nova_api_that_goes_away_once_it_took_the_reboot(
+    lab: Lab, cloud: Cloud, services: Services, server: Server, how: str, reason: str
+) -> None:
+    before = settled(lab, server)
+    with cloud.hvsvc(reboot_s=SHORT_S) as hvsvc:
+        wanted = next(CEILINGS)
+        cloud.nova.at(ACTION, lambda: getattr(services, how)("nova-api"), answered=True)
+        asked = ("raise", server.name, "--max-vcpus", str(wanted), "--reboot", "soft")
+        answer = bounded(hvsvc, *asked, wait_s=SHORT_S)
+        assert answer.code == 7, answer
+        assert "NOVA_STATE_UNKNOWN" in reasons_of(answer)
+        assert lab.domain_id(server) != before
+        assert ceilings(lab, server) == (wanted, wanted)
+        check_report(lab, hvsvc, server, "IN_SYNC")
+        services.back("nova-api")
+        done = bounded(hvsvc, *asked)
+        assert (done.code, done.json["outcome"]) == (0, "COMPLETE"), done
+
+
+def test_nova_api_that_is_back_before_the_wait_is_over(
+    lab: Lab, cloud: Cloud, services: Services, server: Server
+) -> None:
+    before = settled(lab, server)
+    with cloud.hvsvc() as hvsvc:
+        wanted = next(CEILINGS)
+        taken = cloud.nova.at(ACTION, lambda: services.stop("nova-api"), answered=True)
+        asked = ("raise", server.name, "--max-vcpus", str(wanted), "--reboot", "soft")
+        running = Started(hvsvc, *asked)
+        taken.wait()
+        wait_until("restart of the domain", lambda: lab.domain_id(server) not in (before, None), 60)
+        services.back("nova-api")
+        answer = running.ended(60)
+        assert (answer.code, answer.json["outcome"]) == (0, "COMPLETE"), answer
+        check_report(lab, hvsvc, server, "IN_SYNC")
+
+
+def test_what_is_lost_while_nova_api_is_away_is_stored_again_when_it_is_back(
+    lab: Lab, cloud: Cloud, services: Services, server: Server
+) -> None:
+    before = settled(lab, server)
+    with cloud.hvsvc(drift='reapply = "config"') as hvsvc:
+        wanted = next(CEILINGS)
+        hvsvc.hvctl_json("raise", server.name, "--max-vcpus", str(wanted))
+        lab.cloud("admin").compute.reboot_server(server.id, "HARD")
+        services.stop("nova-api")
+        wait_until("restart of the domain", lambda: lab.domain_id(server) not in (before, None), 60)
+        wait_drift(hvsvc, server, "CEILING_LOST")
+        wait_until(
+            "hvsvc to say why it waits",
+            lambda: "is not known" in hvsvc.hvctl_json("drift", server.name).get("waits_for", ""),
+            CALL_S + 10,
+        )
+        assert ceilings(lab, server) == (2, 2)
+        check_report(lab, hvsvc, server, "CEILING_LOST")
+        services.back("nova-api")
+        wait_drift(hvsvc, server, "PENDING_REBOOT")
+        assert ceilings(lab, server) == (wanted, 2)
+
+
+@pytest.mark.parametrize("action", ["resize", "confirmResize"])
+def test_a_resize_through_a_nova_api_that_goes_away(
+    lab: Lab, cloud: Cloud, services: Services, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(cloud.clouds_yaml))
+    server = lab.create_server("resized")
+    settled(lab, server)
+    with cloud.hvsvc() as hvsvc:
+        body = rb"\"" + action.encode() + rb"\""
+        size = ("--vcpus", "4", "--memory", "1GiB")
+        words = ("--cloud", "lab-demo", "scale", server.name, *size, "--via", "resize", "--reboot", "soft")
+        if action == "resize":
+            taken = cloud.nova.at(body, lambda: services.stop("nova-api"), answered=True)
+            running = Started(hvsvc, *words)
+            taken.wait()
+            wait_until("the domain of the flavor", lambda: running_maximum(lab, server) == 4, 60)
+            services.back("nova-api")
+            answer = running.ended(120)
+            assert (answer.code, answer.json["outcome"]) == (0, "COMPLETE"), answer
+            seen = lab.nova_server(server.id)
+            assert (seen.status, seen.flavor.original_name) == ("ACTIVE", "big")
+        else:
+            cloud.nova.at(body, lambda: services.stop("nova-api"))
+            answer = bounded(hvsvc, *words, wait_s=90)
+            assert (answer.code, reason_of(answer)) == (6, "NOVA_UNAVAILABLE"), answer
+            assert f"openstack server resize confirm {server.id}" in answer.json["error"]["message"]
+            services.back("nova-api")
+            assert lab.nova_server(server.id).status == "VERIFY_RESIZE"
+        check_report(lab, hvsvc, server)
+
+
+def running_maximum(lab: Lab, server: Server) -> int | None:
+    """Of a domain that Nova may be making anew."""
+    try:
+        live = libvirt_sides(lab, server)["live"]
+    except libvirt.libvirtError:
+        return None
+    return live and int(live["maximum_vcpus"])
