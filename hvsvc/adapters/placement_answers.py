@@ -22,7 +22,8 @@ class _Part(BaseModel):
 
 
 #: what Placement's columns hold; anything else would be beyond the messages of the API
-_Amount = Annotated[int, Field(ge=0, le=2**31 - 1)]
+_MOST = 2**31 - 1
+_Amount = Annotated[int, Field(ge=0, le=_MOST)]
 
 
 class _Provided(_Part):
@@ -55,7 +56,7 @@ class _Inventory(_Part):
     allocation_ratio: float = Field(strict=False, ge=0, allow_inf_nan=False)
     min_unit: _Amount
     max_unit: _Amount
-    step_size: _Amount = Field(ge=1)
+    step_size: int = Field(ge=1, le=_MOST)
 
 
 class _Inventories(_Part):
