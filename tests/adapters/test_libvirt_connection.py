@@ -105,7 +105,10 @@ async def test_ga_07_a_libvirtd_that_does_not_answer_is_given_up_by_keepalive() 
     try:
         daemon.start()
         closed = asyncio.Event()
-        settings = LibvirtSettings(uri=daemon.uri, keepalive_interval_s=1, keepalive_count=1)
+        # one thread: another would open a native connection of its own, and nothing keeps that alive yet
+        settings = LibvirtSettings(
+            uri=daemon.uri, keepalive_interval_s=1, keepalive_count=1, calls_in_flight=1
+        )
         connection = Connection(settings, "test", read_only=False, prepare=None, on_closed=closed.set)
         await connection.wait_open()
         pid = int((daemon.path / "pid").read_text())

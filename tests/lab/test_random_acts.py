@@ -108,6 +108,7 @@ ACTS: tuple[Callable[[Lab, Server], None], ...] = (
 )
 
 
+@pytest.mark.timeout(300 + 150 * ROUNDS)
 def test_whatever_comes_after_what(lab: Lab, hvsvc: HvsvcProcess) -> None:
     """hvctl reboot is the fourteenth act; it is asked for after each one that lost the ceiling."""
     print(f"HVSVC_SEED={SEED} HVSVC_ROUNDS={ROUNDS}", flush=True)
