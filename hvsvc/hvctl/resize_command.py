@@ -115,6 +115,10 @@ def _prepare(service: Service, cloud: Cloud, plan: Document, fields: Mapping[str
 
 def _flavor(server: CloudServer, plan: Document, fields: Mapping[str, Any]) -> Document:
     """The flavor to take: that of just the size; the server's own where it has it already."""
+    if (state := plan["domain"].get("state")) != "RUNNING":
+        _check_ready(server)
+        message = f"the domain is in state {state}, whatever Nova says; bring it to run first (openstack server start)"
+        raise _RefusedError("FAILED_PRECONDITION", Reason.DOMAIN_NOT_RUNNING, message)
     vcpus = fields["vcpus"] or plan["domain"]["vcpus"]["current_live"]
     memory_mib = -(-(fields["memory_kib"] or plan["domain"]["memory"]["current_live_kib"]) // 1024)
     own = {"name": server.flavor, "vcpus": server.flavor_vcpus, "memory_mib": server.flavor_memory_mib}

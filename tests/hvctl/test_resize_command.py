@@ -131,6 +131,23 @@ def test_a_server_that_is_not_ready_is_refused(
     assert actions(fake_cloud) == []
 
 
+@pytest.mark.parametrize(
+    ("state", "reason"), [("SHUTOFF", "SERVER_NOT_ACTIVE"), ("ACTIVE", "DOMAIN_NOT_RUNNING")]
+)
+def test_a_server_that_is_off_is_refused_whichever_size_is_named(
+    run: Run, fake: FakeHvsvc, fake_cloud: FakeCloud, state: str, reason: str
+) -> None:
+    off = off_domain()
+    off.nova.CopyFrom(fake.plan.domain.nova)
+    off.uuid = fake.plan.domain.uuid
+    fake.plan.domain.CopyFrom(off)
+    fake_cloud.servers[UUID] |= {"status": state}
+    for sizes in (("--vcpus", "4"), ("--memory", "1GiB"), SIZE):
+        done = run(*sizes, *CONSENT)
+        assert (done.returncode, error(done)["reason"]) == (4, reason), done.stderr
+    assert actions(fake_cloud) == []
+
+
 def test_an_etag_of_another_definition_is_refused(run: Run, fake_cloud: FakeCloud) -> None:
     assert run(*SIZE, *CONSENT, "--etag", "bb22").returncode == 5
     assert run(*SIZE, *CONSENT, "--etag", "aa11", "--dry-run").returncode == 0
