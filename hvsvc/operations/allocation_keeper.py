@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 
 import structlog
@@ -28,6 +29,8 @@ _RELATED = frozenset(
     }
 )
 _DEBOUNCE_S = 0.3
+#: allocations that are read at once: a sweep asks for all of them, and callers must not wait behind it
+_READS = 2
 
 _log = structlog.stdlib.get_logger("hvsvc.allocations")
 
@@ -43,6 +46,7 @@ class AllocationKeeper:
     def __init__(self, tools: Tools, locks: DomainLocks, *, sweep_interval_s: float) -> None:
         self._tools = tools
         self._locks = locks
+        self._reads = asyncio.Semaphore(_READS)
         self._watch = DomainWatch(
             tools.hypervisor,
             self._look,
@@ -88,7 +92,9 @@ class AllocationKeeper:
     async def _differs(self, uuid: str) -> bool:
         """Looked at without the domain's lock, so that nobody is held up where there is nothing to write."""
         await wait_settled(self._tools, uuid)
-        domain = await self._tools.around.with_allocation(await self._tools.hypervisor.read_domain(uuid))
+        domain = await self._tools.hypervisor.read_domain(uuid)
+        async with self._reads:
+            domain = await self._tools.around.with_allocation(domain)
         if domain.allocation_error is not None:
             raise domain.allocation_error
         return domain.allocation is not None and domain.allocation.size != true_size(domain)

@@ -146,3 +146,22 @@ async def test_nobody_is_held_up_where_there_is_nothing_to_write(floor_of: Floor
     placement.before_call = lambda name: floor.locks.acquire(UUID, "op-1")
     await keeper.keep(UUID)
     assert placement.calls == []
+
+
+async def test_a_sweep_of_many_leaves_placement_to_others(floor_of: FloorOf) -> None:
+    # all at once they would queue for Placement's few threads, past the deadline of each, and a caller behind them
+    fake, placement = host(**ROOMY, nova=True), grown(2, 512)
+    _, keeper = keeper_of(floor_of, fake, placement)
+    read, at_once, most = placement.read_allocation, 0, 0
+
+    async def read_slowly(server_id: str) -> AllocationFacts:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        await asyncio.sleep(0.01)
+        at_once -= 1
+        return await read(server_id)
+
+    placement.read_allocation = read_slowly  # type: ignore[method-assign]
+    await asyncio.gather(*(keeper.keep(UUID) for _ in range(20)))
+    assert most == 2
