@@ -87,7 +87,7 @@ test: deps venv lint types proto-check ## every check and every test that needs 
 test-nova: deps venv ## the tests on a real Nova (tests/lab)
 	$(BIN)/pytest -m "nova and not nova_long"
 
-test-nova-long: deps venv ## those that take many minutes: Nova's every act, Placement, resizing, credentials
+test-nova-long: deps venv ## those that take many minutes more: parts of the cloud stopped, resizing, Placement, random acts
 	$(BIN)/pytest -m nova_long
 
 demo: deps venv ## the whole job on a small real guest, in under a minute

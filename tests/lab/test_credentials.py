@@ -17,8 +17,6 @@ from tests.documents import read_blocks
 from tests.hvsvc_process import HvsvcProcess
 from tests.lab.cloud import Lab
 
-pytestmark = pytest.mark.nova_long
-
 
 def block(kind: str) -> str:
     """The documents' one block of this kind."""
@@ -145,6 +143,7 @@ def test_the_restricted_credential_is_refused_everything_else(lab: Lab, restrict
     lab.wait_booted(server)
 
 
+@pytest.mark.nova_long
 def test_a_members_credential_does_what_it_may(lab: Lab) -> None:
     server = lab.create_server("mine", image="lab-nocpuauto")
     lab.wait_agent(server)

@@ -89,7 +89,6 @@ def stored_again(lab: Lab, server: Server, what: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("action", [hard, stop_start, shelve, rebuild, resize_revert, unstartable])
-@pytest.mark.nova_long
 def test_rb_03_where_nova_makes_the_definition_anew_it_is_stored_again_and_one_reboot_brings_all_back(
     lab: Lab, hvsvc: HvsvcProcess, server: Server, action: Callable[[Lab, Server], None]
 ) -> None:
@@ -105,7 +104,6 @@ def test_rb_03_where_nova_makes_the_definition_anew_it_is_stored_again_and_one_r
     check_settled(lab, hvsvc, server)
 
 
-@pytest.mark.nova_long
 def test_a_soft_reboot_keeps_and_applies_it(lab: Lab, hvsvc: HvsvcProcess, server: Server) -> None:
     lab.wait_agent(server)
     soft(lab, server)
@@ -114,7 +112,6 @@ def test_a_soft_reboot_keeps_and_applies_it(lab: Lab, hvsvc: HvsvcProcess, serve
     check_settled(lab, hvsvc, server)
 
 
-@pytest.mark.nova_long
 def test_off_and_on_behind_nova_keeps_and_applies_it(lab: Lab, hvsvc: HvsvcProcess, server: Server) -> None:
     domain = lab.domain(server)
     was = domain.ID()
@@ -131,7 +128,6 @@ def test_off_and_on_behind_nova_keeps_and_applies_it(lab: Lab, hvsvc: HvsvcProce
     [(pause, unpause), (suspend, resume), (reboot_inside, nothing)],
     ids=lambda act: act.__name__,
 )
-@pytest.mark.nova_long
 def test_what_keeps_a_pending_ceiling_without_applying_it(
     lab: Lab,
     hvsvc: HvsvcProcess,
@@ -153,7 +149,6 @@ def test_what_keeps_a_pending_ceiling_without_applying_it(
     check_settled(lab, hvsvc, server)
 
 
-@pytest.mark.nova_long
 def test_a_rescued_server_is_left_alone_and_has_it_back_after_unrescue(
     lab: Lab, hvsvc: HvsvcProcess, server: Server
 ) -> None:
@@ -176,7 +171,6 @@ def test_a_rescued_server_is_left_alone_and_has_it_back_after_unrescue(
     check_settled(lab, hvsvc, server)
 
 
-@pytest.mark.nova_long
 def test_under_policy_live_memory_taken_behind_hvsvc_comes_back(
     lab: Lab, hvsvc: HvsvcProcess, server: Server
 ) -> None:
@@ -196,7 +190,6 @@ def test_under_policy_live_memory_taken_behind_hvsvc_comes_back(
     hvsvc.hvctl_json("drift", server.name, "--policy", "default")
 
 
-@pytest.mark.nova_long
 def test_rb_03_under_policy_report_a_lost_ceiling_is_told_and_left(
     lab: Lab, hvsvc: HvsvcProcess, server: Server
 ) -> None:
@@ -240,7 +233,6 @@ def test_rb_04_a_soft_reboot_that_fell_back_is_ceiling_lost_and_it_is_stored_aga
     lab.delete_server(server)
 
 
-@pytest.mark.nova_long
 def test_a_resize_supersedes_the_record_and_a_delete_drops_it(lab: Lab, hvsvc: HvsvcProcess) -> None:
     server = lab.create_server("resized")
     hvsvc.hvctl_json("raise", server.name, "--max-vcpus", str(MAX_VCPUS), "--max-memory", "2GiB")
@@ -255,7 +247,6 @@ def test_a_resize_supersedes_the_record_and_a_delete_drops_it(lab: Lab, hvsvc: H
     wait_until("the record to be dropped", lambda: hvsvc.hvctl("drift", server.id, "-f", "json").code == 3, 5)
 
 
-@pytest.mark.nova_long
 def test_a_shelved_server_has_moved_and_is_not_deleted(lab: Lab, hvsvc: HvsvcProcess) -> None:
     server = lab.create_server("shelved")
     hvsvc.hvctl_json("raise", server.name, "--max-vcpus", str(MAX_VCPUS))

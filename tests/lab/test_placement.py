@@ -20,7 +20,6 @@ from tests.lab.books import Books
 from tests.lab.cloud import Lab, Server, wait_until
 from tests.lab.forwarder import Forwarder
 
-pytestmark = pytest.mark.nova_long
 GIB_KIB = 1024 * 1024
 
 
@@ -127,6 +126,7 @@ def test_a_growth_is_allocated_first_and_a_refusal_by_max_unit_changes_nothing(
     assert books.resources(server) == before
 
 
+@pytest.mark.nova_long
 def test_api_04_a_growth_that_fails_gives_its_allocation_back(
     lab: Lab, books: Books, enforcing: HvsvcProcess
 ) -> None:
@@ -142,6 +142,7 @@ def test_api_04_a_growth_that_fails_gives_its_allocation_back(
     assert books.size(server) == (2, 512)
 
 
+@pytest.mark.nova_long
 def test_without_capacity_nothing_changes(lab: Lab, books: Books, enforcing: HvsvcProcess) -> None:
     server = raised(lab, enforcing, "full")
     provider = books.provider(server)
@@ -155,6 +156,7 @@ def test_without_capacity_nothing_changes(lab: Lab, books: Books, enforcing: Hvs
     assert books.size(server) == (2, 512)
 
 
+@pytest.mark.nova_long
 def test_report_warns_and_writes_nothing(lab: Lab, books: Books) -> None:
     with daemon(lab, "report") as hvsvc:
         server = raised(lab, hvsvc, "report")
@@ -170,6 +172,7 @@ def test_report_warns_and_writes_nothing(lab: Lab, books: Books) -> None:
         wait_until("allocation of what runs", lambda: books.size(server) == (4, 512), 30)
 
 
+@pytest.mark.nova_long
 def test_a_member_is_told_that_it_may_not(lab: Lab, books: Books) -> None:
     with daemon(lab, "report", cloud="lab-demo") as hvsvc:
         server = raised(lab, hvsvc, "member")
@@ -199,6 +202,7 @@ def forwarder(lab: Lab, tmp_path: Path) -> Iterator[tuple[Forwarder, Path]]:
         yield running, path
 
 
+@pytest.mark.nova_long
 @pytest.mark.parametrize(("how", "reason"), [("cut", "PLACEMENT_UNAVAILABLE"), ("hang", "CALL_TIMED_OUT")])
 def test_without_placement_a_growth_is_refused_and_a_report_still_comes(
     lab: Lab, books: Books, forwarder: tuple[Forwarder, Path], how: str, reason: str
@@ -237,6 +241,7 @@ def test_without_placement_a_growth_is_refused_and_a_report_still_comes(
         wait_until("allocation of the flavor's size", lambda: books.size(server) == (2, 512), 60)
 
 
+@pytest.mark.nova_long
 async def test_other_writers_of_the_same_allocation_are_not_overwritten(
     lab: Lab, books: Books, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -268,6 +273,7 @@ async def test_other_writers_of_the_same_allocation_are_not_overwritten(
     assert books.resources(server) == {"VCPU": 6, "MEMORY_MB": 518, "DISK_GB": taken[-1]}
 
 
+@pytest.mark.nova_long
 async def test_a_plain_member_may_not_even_read(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(lab.clouds_yaml))
     server = lab.create_server("shy", booted=False)
