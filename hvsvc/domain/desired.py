@@ -136,13 +136,26 @@ def _merged(before: DesiredState, target: Target) -> DesiredState:
                 vcpus=_or(target.vcpus, before.vcpus),
                 memory_kib=_or(_mib(target.memory_kib), before.memory_kib),
             )
-        case _:
-            both = target.affect.live and target.affect.config
-            merge = _or if both else _lowered
+        case _ if target.affect.live and target.affect.config:
+            # above the recorded ceiling is one that somebody else raised further
+            max_vcpus = before.max_vcpus and _largest(before.max_vcpus, target.vcpus)
+            max_memory_kib = before.max_memory_kib and _largest(
+                before.max_memory_kib, _mib(target.memory_kib)
+            )
+            kept = max_vcpus == before.max_vcpus or before.topology.mode is not TopologyMode.EXACT
             return replace(
                 before,
-                vcpus=merge(target.vcpus, before.vcpus),
-                memory_kib=merge(_mib(target.memory_kib), before.memory_kib),
+                max_vcpus=max_vcpus,
+                max_memory_kib=max_memory_kib,
+                topology=before.topology if kept else TopologyPolicy(),
+                vcpus=_or(target.vcpus, before.vcpus),
+                memory_kib=_or(_mib(target.memory_kib), before.memory_kib),
+            )
+        case _:
+            return replace(
+                before,
+                vcpus=_lowered(target.vcpus, before.vcpus),
+                memory_kib=_lowered(_mib(target.memory_kib), before.memory_kib),
             )
 
 

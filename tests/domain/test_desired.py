@@ -109,6 +109,19 @@ def test_a_growth_within_the_ceiling_keeps_its_topology() -> None:
     assert (within.topology, above.topology) == (CORES, TopologyPolicy())
 
 
+def test_what_was_given_above_the_recorded_ceiling_is_recorded_whole() -> None:
+    # somebody else raised the ceiling further, under which hvsvc then grew the domain
+    assert sizes(recorded(Target(Method.SET_VCPUS, vcpus=12), KNOWN)) == (12, 2 * GIB, 12, GIB)
+    assert sizes(recorded(Target(Method.SET_MEMORY, memory_kib=3 * GIB), KNOWN)) == (8, 3 * GIB, 6, 3 * GIB)
+    exact = replace(KNOWN, topology=TopologyPolicy(TopologyMode.EXACT, Topology(2, cores=4)))
+    grown = recorded(Target(Method.SET_VCPUS, vcpus=12), exact)
+    assert grown is not None
+    assert grown.topology == TopologyPolicy(), "8 vCPUs' factors are not those of 12"
+    within = recorded(Target(Method.SET_VCPUS, vcpus=7), exact)
+    assert within is not None
+    assert within.topology == exact.topology
+
+
 def test_a_reboot_asks_for_nothing() -> None:
     assert recorded(Target(Method.REBOOT_DOMAIN), KNOWN) is KNOWN
     assert recorded(Target(Method.REBOOT_DOMAIN)) is None
