@@ -14,16 +14,25 @@ _NAMESPACES = "http://openstack.org/xmlns/libvirt/nova/"
 KNOWN_NAMESPACES = (f"{_NAMESPACES}1.1", f"{_NAMESPACES}1.0")
 
 
+#: how the product that Nova names in the domain's SMBIOS begins, "OpenStack Nova" unless its vendor says otherwise
+#: (nova/virt/libvirt/driver.py, `_get_guest_config_sysinfo`)
+_PRODUCT = "OpenStack"
+
+
 def read_nova_metadata(root: etree._Element) -> NovaMetadata | None:
-    """Nova's metadata, None where the domain has none and so is not Nova's.
+    """Nova's metadata, None where the domain is not Nova's.
 
     It is information for people, written by whoever can write metadata: what is
-    missing or no number is left out, never refused.
+    missing or no number is left out, never refused. A server whose metadata somebody
+    took away is known by its SMBIOS, and then nothing else is known of it.
     """
     for instance in root.iterfind("metadata/{*}instance"):
         namespace, brace, _ = str(instance.tag).rpartition("}")
         if namespace.startswith(f"{{{_NAMESPACES}"):
             return _read_instance(instance, namespace + brace)
+    for entry in root.iterfind("sysinfo/system/entry[@name='product']"):
+        if _text(entry).startswith(_PRODUCT):
+            return NovaMetadata("", "", None, None, "", "")
     return None
 
 

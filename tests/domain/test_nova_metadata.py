@@ -47,6 +47,24 @@ def test_a_server_of_a_later_nova_is_novas_too_and_never_rebooted_behind_its_bac
     assert found.name == "web-9"
 
 
+@pytest.mark.parametrize("product", ["OpenStack Nova", "OpenStack Compute"])
+def test_a_server_without_its_metadata_is_novas_all_the_same(product: str) -> None:
+    # virsh metadata --remove, or a define without it, takes the metadata; it was rebooted behind Nova's back then
+    entry = f"<sysinfo type='smbios'><system><entry name='product'>{product}</entry></system></sysinfo>"
+    assert read(f"<domain>{entry}</domain>") == NovaMetadata("", "", None, None, "", "")
+    named = f"<metadata><n:instance xmlns:n='{NS_1_1}'><n:name>a</n:name></n:instance></metadata>"
+    found = read(f"<domain>{named}{entry}</domain>")
+    assert found is not None
+    assert found.name == "a"
+
+
+@pytest.mark.parametrize(
+    "entry", ["<entry name='product'>KVM</entry>", "<entry name='family'>OpenStack Nova</entry>", ""]
+)
+def test_another_product_is_nobodys_server(entry: str) -> None:
+    assert read(f"<domain><sysinfo type='smbios'><system>{entry}</system></sysinfo></domain>") is None
+
+
 @pytest.mark.parametrize("namespace", ["", "urn:other", "http://openstack.org/xmlns/libvirt/other/1.0"])
 def test_an_instance_of_somebody_else_is_no_server(namespace: str) -> None:
     assert read(f"<domain><metadata><instance xmlns='{namespace}'/></metadata></domain>") is None
