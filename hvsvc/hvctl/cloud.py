@@ -58,6 +58,8 @@ class CloudServer:
     host: str | None
     hypervisor_hostname: str | None
     host_status: str | None
+    #: stands for the host, differently in each project; also without an admin's rights; "" for a server on none
+    host_id: str
 
 
 class Cloud:
@@ -221,6 +223,7 @@ class Cloud:
                 host=shown.get("OS-EXT-SRV-ATTR:host"),
                 hypervisor_hostname=shown.get("OS-EXT-SRV-ATTR:hypervisor_hostname"),
                 host_status=shown.get("host_status"),
+                host_id=str(shown.get("hostId", "")),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as err:
             raise self._nonsense("server") from err

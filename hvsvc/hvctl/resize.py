@@ -57,6 +57,8 @@ class Resize:
     read_domain: Callable[[CloudServer], Document | None]
     before: Document
     deadline_s: float
+    #: whether `read_domain` finds the hvsvc of another host, to which the resize may move the server
+    follows: bool = False
     #: Nova has taken the resize: from now on the server may have changed
     taken: bool = False
     steps: list[Document] = field(default_factory=list)
@@ -89,6 +91,14 @@ class Resize:
             # resize_confirm_window lets Nova confirm by itself
             self.reasons += [_reason(Reason.NOVA_STATE_UNKNOWN, "Nova confirmed the resize by itself")]
         return "UNCONFIRMED" if self.reasons else "COMPLETE"
+
+    def read(self, server: CloudServer) -> Document | None:
+        """The domain as hvsvc of the server's host reports it; None where none can be asked there."""
+        return None if self._is_out_of_reach(server) else self.read_domain(server)
+
+    def _is_out_of_reach(self, server: CloudServer) -> bool:
+        # the host that it left keeps its domain, shut off, until the resize is confirmed
+        return not self.follows and server.host_id != self.server.host_id
 
     def _wait_resized(self, request_id: str) -> CloudServer:
         for server in self._looks(self.deadline_s):
@@ -144,9 +154,9 @@ class Resize:
             silent: list[str] = []
             for server in self._looks(start_s + VERIFY_TIMEOUT_S):
                 waited_s = time.monotonic() - start_s
-                domain = self.read_domain(server)
+                domain = self.read(server)
                 if domain is None:
-                    if waited_s < UNREACHABLE_TIMEOUT_S:
+                    if waited_s < UNREACHABLE_TIMEOUT_S and not self._is_out_of_reach(server):
                         continue
                     message = (
                         "no hvsvc could be asked on the server's host: Nova alone says that it is resized"

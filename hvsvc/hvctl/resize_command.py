@@ -110,6 +110,7 @@ def _prepare(service: Service, cloud: Cloud, plan: Document, fields: Mapping[str
         lambda _server: before,
         before,
         time.monotonic() + service.settings.wait_timeout_s,
+        follows=service.settings.located,
     )
 
 
@@ -221,7 +222,7 @@ def _run(ctx: click.Context, settings: Settings, resize: Resize, *, dry_run: boo
 def _read_after(resize: Resize, document: Document) -> None:
     """The domain at the end; an outcome holds only where it still is as the flavor says."""
     try:
-        after = resize.read_domain(resize.cloud.read_server(resize.server.id))
+        after = resize.read(resize.cloud.read_server(resize.server.id))
     except CloudError:
         after = None
     if after is not None:

@@ -72,6 +72,7 @@ def server(changes: dict[str, Any] | None = None, *, admin: bool = True) -> dict
         "OS-EXT-STS:vm_state": "active",
         "OS-EXT-STS:power_state": 1,
         "tenant_id": "p",
+        "hostId": "h1",
         "image": {"id": "i"},
         "flavor": own_flavor("small", 2, 512),
     }

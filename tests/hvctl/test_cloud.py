@@ -45,7 +45,9 @@ def failure(call: object, *args: object) -> tuple[str, str, str]:
 
 def test_a_server_is_found_by_id_and_by_its_whole_name(fake_cloud: FakeCloud, cloud: Cloud) -> None:
     fake_cloud.servers[OTHER_SERVER_ID] = server({"id": OTHER_SERVER_ID, "name": "web-1.example"})
-    expected = CloudServer(SERVER_ID, "web-1", "ACTIVE", None, False, "small", 2, 512, "cmp001", None, "UP")
+    expected = CloudServer(
+        SERVER_ID, "web-1", "ACTIVE", None, False, "small", 2, 512, "cmp001", None, "UP", "h1"
+    )
     assert cloud.find_servers(SERVER_ID.upper()) == [expected]
     assert cloud.find_servers("web-1") == [expected]
     assert cloud.find_servers("web") == []

@@ -206,3 +206,19 @@ def test_an_outcome_holds_only_where_the_domain_is_read_at_the_end(run: Run, fak
     assert document["outcome"] == "UNCONFIRMED"
     assert "after" not in document
     assert [reason["reason"] for reason in document["reasons"]] == ["LIBVIRT_UNAVAILABLE"]
+
+
+def test_a_server_that_moved_is_not_judged_by_the_host_that_it_left(
+    run: Run, fake: FakeHvsvc, fake_cloud: FakeCloud
+) -> None:
+    # that host keeps the domain, shut off, until the resize is confirmed: it was reverted for it
+    left = off_domain()
+    left.uuid = UUID
+    fake.domains = [left]
+    fake_cloud.then["resize"][-1]["hostId"] = "h2"
+    done = run(*SIZE, *CONSENT)
+    document = json.loads(done.stdout)
+    assert actions(fake_cloud) == ["resize", "confirmResize"]
+    assert (done.returncode, document["outcome"]) == (7, "UNCONFIRMED"), done.stderr
+    assert [reason["reason"] for reason in document["reasons"]] == ["LIBVIRT_UNAVAILABLE"]
+    assert "after" not in document
