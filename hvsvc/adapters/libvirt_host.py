@@ -37,6 +37,7 @@ def read_host(connection: libvirt.virConnect, uuid: str, definition: Definition)
         others_vcpus=others_vcpus,
         others_memory_kib=others_memory_kib,
         online_pcpus=online,
+        hostname=connection.getHostname(),
     )
 
 

@@ -54,6 +54,7 @@ class _Server(_Part):
     vm_state: str | None = Field(alias="OS-EXT-STS:vm_state")
     host: str | None = Field(None, alias="OS-EXT-SRV-ATTR:host")
     libvirt_name: str | None = Field(None, alias="OS-EXT-SRV-ATTR:instance_name")
+    hypervisor_hostname: str | None = Field(None, alias="OS-EXT-SRV-ATTR:hypervisor_hostname")
     #: since 2.16
     host_status: str | None = None
     project_id: str = Field("", alias="tenant_id")
@@ -186,6 +187,7 @@ def parse_server(answer: Answer, server_id: str) -> ServerFacts:
         flavor=None if server.flavor is None else _own_flavor(server.flavor),
         volume_backed=server.image == "",
         host_status=server.host_status,
+        hypervisor_hostname=server.hypervisor_hostname,
     )
 
 

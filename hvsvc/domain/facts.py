@@ -155,6 +155,8 @@ class HostFacts:
     others_vcpus: int
     others_memory_kib: int
     online_pcpus: frozenset[int]
+    #: libvirt's name of this host, by which Nova knows it as a hypervisor
+    hostname: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,8 @@ class ServerFacts:
     volume_backed: bool = False
     #: nova-compute of its host as Nova sees it, such as UP, UNKNOWN or DOWN; None without the admin role
     host_status: str | None = None
+    #: libvirt's name of that host; None without the admin role
+    hypervisor_hostname: str | None = None
 
 
 class LifecycleEvent(Enum):

@@ -126,6 +126,13 @@ def check_server(world: World) -> Iterator[HvsvcError]:
             "try again when it has finished",
             {"taskState": server.task_state},
         )
+    elif runs_elsewhere(world):
+        yield FailedPreconditionError(
+            Reason.SERVER_ELSEWHERE,
+            f"Nova runs the server on host {server.hypervisor_hostname}, not on this one ({world.host.hostname}): what "
+            "is here was left behind, as by an evacuation, and hvsvc leaves it alone; ask the hvsvc of that host",
+            {"host": str(server.hypervisor_hostname), "thisHost": world.host.hostname},
+        )
     elif server.status == "SHUTOFF" or (off and server.status in EDITABLE_STATUSES):
         yield _start_discards(server.status if server.status == "SHUTOFF" else "off")
     elif server.status not in EDITABLE_STATUSES:
@@ -134,6 +141,18 @@ def check_server(world: World) -> Iterator[HvsvcError]:
             f"the server's status is {server.status}; it must be ACTIVE; bring it there first",
             {"status": server.status},
         )
+
+
+def runs_elsewhere(world: World) -> bool:
+    """Whether Nova has the server on another host, so that what it does there is nothing to the domain here.
+
+    Nova's libvirt driver takes its hypervisor's name from libvirt once, at its start, and
+    a resolver may add or leave out the domain since; the host's own part of it decides.
+    """
+    server, here = world.server, world.host.hostname
+    if server is None or not server.hypervisor_hostname or not here:
+        return False
+    return server.hypervisor_hostname.partition(".")[0].lower() != here.partition(".")[0].lower()
 
 
 def _start_discards(state: str) -> HvsvcError:

@@ -10,7 +10,7 @@ from hvsvc.domain.check_live import current_memory_kib, has_balloon
 from hvsvc.domain.definition import Definition
 from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.limits import MIB_KIB
-from hvsvc.domain.obstacles import EDITABLE_STATUSES
+from hvsvc.domain.obstacles import EDITABLE_STATUSES, runs_elsewhere
 from hvsvc.domain.outcome import Note, Outcome
 from hvsvc.domain.read_definition import parse_definition
 from hvsvc.domain.steps import Effect, Part, Step, StepKind
@@ -115,6 +115,12 @@ def check_settled(world: World) -> Iterator[HvsvcError]:
             f"Nova is at work on the server (status {server.status}, task_state {server.task_state}), so its "
             "allocation is left as it is; try again when it has finished",
             {"status": server.status, "taskState": str(server.task_state)},
+        )
+    elif runs_elsewhere(world):
+        yield FailedPreconditionError(
+            Reason.SERVER_ELSEWHERE,
+            f"Nova runs the server on host {server.hypervisor_hostname}, so its allocation is that host's business",
+            {"host": str(server.hypervisor_hostname), "thisHost": world.host.hostname},
         )
 
 

@@ -66,6 +66,7 @@ def test_api_06_limits_follow_the_machine(
     maximum = 255 if machine == "pc" else 288 if embed.getVersion() < 8_000_000 else 4096
     domain = define_domain(machine=machine)
     host = read_host(embed, domain.UUIDString(), parse_definition(config_of(domain)))
+    assert host.hostname == embed.getHostname() != ""
     assert (host.hypervisor_max_vcpus, host.machine_max_vcpus) == (maximum, maximum)
     assert host.pcpus == len(host.online_pcpus) == embed.getInfo()[2]
     # not nodeinfo's memory, which may be stale: the kernel's own figure

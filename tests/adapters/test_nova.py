@@ -22,7 +22,12 @@ from tests.fakes.flavors import flavor
 
 async def test_an_admin_reads_the_whole_server(cloud: FakeCloud, nova: NovaServers) -> None:
     cloud.servers[SERVER_ID] = server(
-        {"locked": True, "status": "REBOOT", "OS-EXT-STS:task_state": "rebooting"}
+        {
+            "locked": True,
+            "status": "REBOOT",
+            "OS-EXT-STS:task_state": "rebooting",
+            "OS-EXT-SRV-ATTR:hypervisor_hostname": "cmp001.example.org",
+        }
     )
     assert await nova.read_server(SERVER_ID) == ServerFacts(
         id=SERVER_ID,
@@ -36,6 +41,7 @@ async def test_an_admin_reads_the_whole_server(cloud: FakeCloud, nova: NovaServe
         project_id="p",
         flavor=Flavor("", "small", 2, 512, 1),
         host_status="UP",
+        hypervisor_hostname="cmp001.example.org",
     )
     (seen,) = cloud.requests("server")
     assert seen.headers["OpenStack-API-Version"] == "compute 2.51"

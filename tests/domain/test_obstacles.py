@@ -14,8 +14,10 @@ from hvsvc.domain.obstacles import (
     check_reboot,
     check_server,
     find_tied_resources,
+    runs_elsewhere,
 )
 from hvsvc.domain.plan import plan_change
+from hvsvc.domain.plan_allocation import check_settled
 from hvsvc.domain.read_definition import parse_definition
 from hvsvc.domain.target import Affect, Method, RebootMode, Target
 from hvsvc.domain.world import World
@@ -149,6 +151,35 @@ def test_a_server_nova_works_on_is_busy_whatever_its_status() -> None:
     (error,) = check_server(there)
     assert isinstance(error, AbortedError)
     assert error.metadata == {"taskState": "rebooting"}
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "elsewhere"),
+    [
+        ("cmp2", "cmp1", True),
+        ("cmp2.example.org", "cmp1.example.org", True),
+        ("cmp1.example.org", "cmp1.example.org", False),
+        # whether the resolver adds the domain is no other host
+        ("cmp1.example.org", "CMP1", False),
+        ("cmp1", "cmp1.example.org", False),
+        # a member's credential is not told; and libvirt may not be
+        (None, "cmp1", False),
+        ("", "cmp1", False),
+        ("cmp2", "", False),
+    ],
+)
+def test_a_server_that_nova_runs_on_another_host_is_left_alone(
+    there: str | None, here: str, elsewhere: bool
+) -> None:
+    # after an evacuation the old host may still run the domain, and Nova would reboot the new one
+    found = world(
+        facts({"nova": True}),
+        server=replace(SERVER, hypervisor_hostname=there),
+        host=replace(HOST, hostname=here),
+    )
+    assert of_server(found) == ([Reason.SERVER_ELSEWHERE] if elsewhere else [])
+    assert [error.reason for error in check_settled(found)] == of_server(found)
+    assert runs_elsewhere(found) is elsewhere
 
 
 @pytest.mark.parametrize(
