@@ -56,7 +56,7 @@ class Drifts:
             _log.warning("drift_not_known", error=err.message)
             return {}
         return {
-            facts.uuid: self._report(desired, judge_drift(desired, facts))
+            facts.uuid: self._report(desired, judge_drift(desired, facts), facts)
             for facts in many
             if (desired := recorded.get(facts.uuid)) is not None
         }
@@ -77,7 +77,7 @@ class Drifts:
 
         async def compare(desired: DesiredState) -> DriftReport:
             if (facts := here.get(desired.uuid)) is not None:
-                return self._report(desired, judge_drift(desired, facts))
+                return self._report(desired, judge_drift(desired, facts), facts)
             if (error := errors.get(desired.uuid)) is not None:
                 return self._report(desired, judge_unread(error))
             return await self._compare(desired, ask_guest=False)
@@ -115,12 +115,20 @@ class Drifts:
             return self._report(desired, judge_absence(desired, server, error))
         except HvsvcError as err:
             return self._report(desired, judge_unread(err))
-        return self._report(desired, judge_drift(desired, facts))
+        return self._report(desired, judge_drift(desired, facts), facts)
 
-    def _report(self, desired: DesiredState, drift: Drift) -> DriftReport:
+    def _report(self, desired: DesiredState, drift: Drift, facts: DomainFacts | None = None) -> DriftReport:
+        """`facts` where the domain was read: it may have been renamed since it was recorded."""
         progress, policy = self._reapplier.progress(desired), self._reapplier.policy_of(desired)
         if policy is ReapplyPolicy.REPORT and drift.status in (DriftStatus.CEILING_LOST, DriftStatus.SHRUNK):
             progress = replace(progress, waits_for="the policy is report: hvsvc changes nothing by itself")
+        if facts is not None:
+            server_name = facts.nova.name if facts.nova is not None else ""
+            desired = replace(
+                desired,
+                libvirt_name=facts.libvirt_name,
+                server_name=server_name or desired.server_name,
+            )
         return DriftReport(desired, drift, policy, progress)
 
     async def _find(self, name: str) -> DesiredState:

@@ -116,6 +116,20 @@ async def test_a_uuid_names_the_record_of_one_domain_whatever_other_servers_are_
     assert floor.journal.desired.keys() == {other}, "that is not the record which was meant"
 
 
+async def test_a_report_has_the_names_of_now(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    await floor.result(RAISE)
+    floor.journal.desired[UUID] = replace(
+        floor.journal.desired[UUID], libvirt_name="old", server_name="old-1"
+    )
+    facts = await floor.host.read_domain(UUID)
+    for report in (await floor.drifts.get(UUID), *await floor.drifts.list(), await floor.drifts.of(facts)):
+        assert report is not None
+        assert (report.desired.libvirt_name, report.desired.server_name) == ("instance-00000001", "web-1")
+    floor.host.defined = False
+    assert (await floor.drifts.get(UUID)).desired.server_name == "old-1", "all that is known of one that left"
+
+
 async def test_a_report_of_a_domain_does_not_fail_for_its_journal(floor_of: FloorOf) -> None:
     floor = floor_of(host(nova=True))
     await floor.result(RAISE)
