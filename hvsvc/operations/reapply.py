@@ -9,7 +9,7 @@ import structlog
 
 from hvsvc.domain.desired import DesiredState, ReapplyPolicy
 from hvsvc.domain.drift import DriftStatus, judge_absence
-from hvsvc.domain.facts import LifecycleEvent
+from hvsvc.domain.facts import LifecycleEvent, ServerFacts
 from hvsvc.domain.reapply import Backoff, Tries, find_hindrance, plan_reapply
 from hvsvc.domain.target import Target
 from hvsvc.errors import DeadlineError, HvsvcError, NotFoundError, Reason, UnavailableError
@@ -173,10 +173,7 @@ class Reapplier:
             await self._drop(desired)
             return None
         watched.waits_for = ""
-        momentary = isinstance(error, _MOMENTARY)
-        return self._again_while_busy(
-            watched, momentary or (server is not None and server.task_state is not None)
-        )
+        return self._again_for_nova(watched, server, error)
 
     async def _drop(self, desired: DesiredState) -> None:
         if not await self._tools.journal.replace_desired(desired.uuid, desired, None):
@@ -192,10 +189,7 @@ class Reapplier:
         watched.waits_for = find_hindrance(desired, server, error)
         watched.next_attempt_s = None
         if watched.waits_for:
-            momentary = isinstance(error, _MOMENTARY)
-            return self._again_while_busy(
-                watched, momentary or (server is not None and server.task_state is not None)
-            )
+            return self._again_for_nova(watched, server, error)
         next_s = watched.tries.next_s(self._settings.backoff)
         if next_s is None:
             watched.waits_for = _give_up(watched)
@@ -258,6 +252,18 @@ class Reapplier:
             raise record.error
         assert record.result is not None, "an operation that is done has a result or an error"
         _log.info("reapplied", domain=desired.uuid, operation=record.id, outcome=record.result.outcome.value)
+
+    def _again_for_nova(
+        self, watched: _Watched, server: ServerFacts | None, error: HvsvcError | None
+    ) -> float | None:
+        """A task ends soon. A Nova that is away comes back when it can: it is asked less the longer it is."""
+        away = isinstance(error, _MOMENTARY)
+        wait_s = self._again_while_busy(
+            watched, away or (server is not None and server.task_state is not None)
+        )
+        if wait_s is None or not away or watched.busy_since_s is None:
+            return wait_s
+        return max(wait_s, (self._now_s() - watched.busy_since_s) / 20)
 
     def _again_while_busy(self, watched: _Watched, busy: bool) -> float | None:
         if not busy:

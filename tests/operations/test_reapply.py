@@ -175,6 +175,19 @@ async def test_nova_away_is_waited_for_too(floor_of: FloorOf) -> None:
     assert acts(floor) == ["define"]
 
 
+async def test_nova_away_for_long_is_not_asked_twice_a_second_for_each_domain(floor_of: FloorOf) -> None:
+    floor = await lost(floor_of)
+    floor.host.errors["read_server"] = UnavailableError(Reason.NOVA_UNAVAILABLE, "HTTP 503")
+    waits: list[float] = []
+    while (wait_s := await floor.reapplier.look(UUID)) is not None:
+        waits.append(wait_s)
+        await floor.host.clock.sleep(wait_s)
+    assert waits[0] == 0.5
+    assert sum(waits) >= 300
+    assert len(waits) < 120
+    assert all(wait_s <= max(0.5, sum(waits[:number]) / 20 + 0.001) for number, wait_s in enumerate(waits))
+
+
 async def test_a_second_writer_ends_it_after_a_few_attempts(floor_of: FloorOf) -> None:
     floor = await lost(floor_of)
     waits: list[float | None] = []
