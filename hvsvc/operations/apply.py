@@ -23,7 +23,7 @@ from hvsvc.errors import (
     Reason,
     UnavailableError,
 )
-from hvsvc.operations.context import Context, Evidence, Tools
+from hvsvc.operations.context import Context, Deadline, Evidence, Tools
 from hvsvc.operations.running import Running
 from hvsvc.operations.step_allocation import plan_settling, set_allocation
 from hvsvc.operations.step_define import define_config
@@ -31,6 +31,7 @@ from hvsvc.operations.step_memory import set_memory_live
 from hvsvc.operations.step_reboot import reboot
 from hvsvc.operations.step_vcpus import online_guest_cpus, set_vcpus_live
 from hvsvc.operations.step_wait import wait_for_guest
+from hvsvc.operations.wait_domain import read_patiently
 
 Executor = Callable[[Tools, Context, Step], Awaitable[Evidence]]
 
@@ -163,7 +164,7 @@ class Application:
     async def _plan_afresh(self, target: Target) -> Plan:
         """Plans what a reboot brought within reach; another reboot is not consented to."""
         target = replace(target, reboot=RebootMode.NEVER)
-        world = await self._tools.around.read_world(self._context.uuid, ask_guest=True)
+        world = await self._read_world()
         self._context.domain = self._context.planned_from = world.domain
         plan = plan_change(world, target)
         if plan.blockers:
@@ -174,9 +175,18 @@ class Application:
         await self._running.publish(replace(self._running.record, steps=(*done, *planned(plan.steps))))
         return plan
 
+    async def _read_world(self) -> World:
+        """Through a restart of libvirt: what was changed so far must not go unjudged for it."""
+        tools = self._tools
+        return await read_patiently(
+            tools,
+            lambda: tools.around.read_world(self._context.uuid, ask_guest=True),
+            Deadline(tools.clock, tools.timeouts.guest_ready_timeout_s),
+        )
+
     async def _judged(self) -> OperationRecord:
         context = self._context
-        world = await self._tools.around.read_world(context.uuid, ask_guest=True)
+        world = await self._read_world()
         world = replace(world, domain=_without_stale_statistics(world.domain, context.balloon_moved_s))
         verdict = verify_target(world, self._verified_target(), rebooted=context.rebooted)
         result = Result(

@@ -8,6 +8,7 @@ from hvsvc.domain.limits import round_to_mib
 from hvsvc.domain.memory import format_kib
 from hvsvc.domain.steps import Step
 from hvsvc.operations.context import Context, Deadline, Evidence, Tools
+from hvsvc.operations.wait_domain import read_patiently
 
 
 async def set_memory_live(tools: Tools, context: Context, step: Step) -> Evidence:
@@ -47,7 +48,7 @@ async def wait_for_balloon(tools: Tools, context: Context, wanted_kib: int, time
     """Polls the balloon until at `wanted_kib` or the bound; returns it as last read."""
     deadline = Deadline(tools.clock, timeout_s)
     while True:
-        balloon = await tools.hypervisor.read_balloon(context.uuid)
+        balloon = await read_patiently(tools, lambda: tools.hypervisor.read_balloon(context.uuid), deadline)
         if memory_reached(balloon.actual_kib, wanted_kib) or deadline.over:
             context.balloon_moved_s = tools.clock.now_s()
             return balloon

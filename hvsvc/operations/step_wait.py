@@ -6,8 +6,9 @@ from hvsvc.domain.check_live import has_balloon, memory_reached
 from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.plan_live import boot_seen
 from hvsvc.domain.steps import Step
-from hvsvc.errors import FailedPreconditionError, GuestAgentError, Reason
+from hvsvc.errors import FailedPreconditionError, GuestAgentError, Reason, UnavailableError
 from hvsvc.operations.context import Context, Deadline, Evidence, Tools
+from hvsvc.operations.wait_domain import read_patiently
 
 
 async def wait_for_guest(tools: Tools, context: Context, step: Step) -> Evidence:
@@ -27,7 +28,9 @@ async def wait_for_guest(tools: Tools, context: Context, step: Step) -> Evidence
     )
     agent = False
     while True:
-        context.domain = await tools.hypervisor.read_domain(context.uuid)
+        context.domain = await read_patiently(
+            tools, lambda: tools.hypervisor.read_domain(context.uuid), deadline
+        )
         agent = agent or await _answers(tools, context.domain)
         settled = not after_reboot or balloon_settled(context.domain)
         if (settled and (agent or _up_without_agent(context.domain))) or deadline.over:
@@ -50,7 +53,7 @@ async def _answers(tools: Tools, domain: DomainFacts) -> bool:
         return False
     try:
         await tools.guest.ping(domain.uuid)
-    except GuestAgentError:
+    except (GuestAgentError, UnavailableError):
         return False
     return True
 

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from hvsvc.domain.facts import DomainFacts
 from hvsvc.errors import AbortedError, DeadlineError, UnavailableError
 from hvsvc.operations.context import Deadline, Tools
 
+T = TypeVar("T")
+
 #: of a read: libvirt restarts, or the domain changes faster than it can be read; the next one may work
 PASSING = (UnavailableError, DeadlineError, AbortedError)
+
+
+async def read_patiently(tools: Tools, read: Callable[[], Awaitable[T]], deadline: Deadline) -> T:
+    """Reads, again and again through short absences of libvirt, as when it is restarted, until the bound is over.
+
+    :raises HvsvcError: what `read` raises; LIBVIRT_UNAVAILABLE at the bound.
+    """
+    while True:
+        try:
+            return await read()
+        except UnavailableError:
+            if deadline.over:
+                raise
+        await tools.clock.sleep(tools.timeouts.poll_interval_s)
 
 
 async def wait_for_domain(

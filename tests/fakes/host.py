@@ -194,6 +194,7 @@ class FakeHost:
         return self.defined and name in (UUID, "instance-00000001", "web-1")
 
     async def read_balloon(self, uuid: str) -> Balloon:
+        self.before_call("read_balloon")
         if "read_balloon" in self.errors:
             raise self.errors["read_balloon"]
         return self._balloon()
@@ -277,6 +278,9 @@ class FakeHost:
         self.guest |= dict.fromkeys(cpu_ids, True)
 
     async def ping(self, uuid: str) -> None:
+        self.before_call("ping")
+        if "ping" in self.errors:
+            raise self.errors["ping"]
         if self.agent_error is not None:
             raise self.agent_error
 
