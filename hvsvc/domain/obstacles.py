@@ -119,7 +119,8 @@ def check_server(world: World) -> Iterator[HvsvcError]:
         if off:
             yield _start_discards("off")
         return
-    if server.task_state is not None:
+    # in ERROR a task may stay for good: nobody works on it (a resize asked for while nova-compute was away; measured)
+    if server.task_state is not None and server.status != "ERROR":
         yield AbortedError(
             Reason.SERVER_BUSY,
             f"Nova is at work on the server (task_state {server.task_state}); nothing was changed; "

@@ -89,7 +89,7 @@ def find_hindrance(desired: DesiredState, server: ServerFacts | None, error: Hvs
         return (
             f"what Nova does with the server is not known: {error.message if error else 'it was not asked'}"
         )
-    if server.task_state is not None:
+    if server.task_state is not None and server.status != "ERROR":
         return f"Nova is at work on the server (task_state {server.task_state})"
     if server.status != "ACTIVE":
         return f"the server's status is {server.status}; nothing is re-applied before it is ACTIVE"

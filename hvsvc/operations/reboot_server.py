@@ -60,13 +60,15 @@ async def reboot_server(tools: Tools, context: Context, before: DomainFacts) -> 
             # Nova may come back; the bound decides
             unreachable = err
             continue
+        if server.status == "ERROR":
+            break  # its task may stay for good
         if server.task_state is not None:
             tasks, quiet = tasks + 1, 0
             continue
         quiet += 1
         now = await _read_now(tools, context.uuid)
         dropped = quiet >= _QUIET_LOOKS and (tasks > 0 or result is not None)
-        if server.status == "ERROR" or (result is not None and _is_up(now, before)):
+        if result is not None and _is_up(now, before):
             break
         if dropped and now is not None and now.running:
             break

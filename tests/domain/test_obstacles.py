@@ -153,6 +153,14 @@ def test_a_server_nova_works_on_is_busy_whatever_its_status() -> None:
     assert error.metadata == {"taskState": "rebooting"}
 
 
+def test_a_task_that_stayed_on_a_server_in_error_is_not_waited_for() -> None:
+    there = world(
+        facts({"nova": True}), server=replace(SERVER, task_state="resize_migrating", status="ERROR")
+    )
+    (error,) = check_server(there)
+    assert (error.reason, error.metadata) == (Reason.SERVER_NOT_ACTIVE, {"status": "ERROR"})
+
+
 @pytest.mark.parametrize(
     ("there", "here", "elsewhere"),
     [

@@ -102,6 +102,11 @@ def test_only_an_active_server_without_a_task_is_touched(server: ServerFacts, wo
     assert bool(found) is bool(word)
 
 
+def test_a_task_that_stayed_on_a_server_in_error_is_no_work() -> None:
+    server = replace(SERVER, status="ERROR", task_state="resize_migrating")
+    assert "status is ERROR" in find_hindrance(DESIRED, server, None)
+
+
 def test_a_server_nova_does_not_tell_of_is_not_touched() -> None:
     error = UnavailableError(Reason.NOVA_UNAVAILABLE, "HTTP 503")
     assert "HTTP 503" in find_hindrance(DESIRED, None, error)

@@ -116,6 +116,16 @@ async def test_a_server_in_error_is_told(floor_of: FloorOf) -> None:
     assert error.metadata == {"result": "Error", "status": "ERROR"}
 
 
+async def test_a_server_in_error_whose_task_stayed_is_told_at_once(floor_of: FloorOf) -> None:
+    fake = host(nova=True)
+    fake.nova_reboot = "never"
+    start_s = fake.clock.time_s
+    fake.clock.at(3, lambda: setattr(fake, "server", replace(fake.server, status="ERROR")))
+    error = await floor_of(fake).error(RAISE)
+    assert error.metadata == {"result": "", "status": "ERROR"}
+    assert fake.clock.time_s - start_s < 30
+
+
 async def test_a_server_locked_after_the_plan_is_not_rebooted(floor_of: FloorOf) -> None:
     fake = host(nova=True)
     fake.before_call = lambda name: (
