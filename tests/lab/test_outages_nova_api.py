@@ -41,10 +41,16 @@ def cloud(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]
 
 
 @pytest.fixture(scope="module")
-def server(lab: Lab) -> Iterator[Server]:
-    made = lab.create_server("outage")
+def servers(lab: Lab) -> Iterator[dict[str, Server]]:
+    made = {name: lab.create_server(name, booted=False) for name in ("outage", "resize", "confirmResize")}
     yield made
-    lab.delete_server(made)
+    for each in made.values():
+        lab.delete_server(each)
+
+
+@pytest.fixture(scope="module")
+def server(servers: dict[str, Server]) -> Server:
+    return servers["outage"]
 
 
 @pytest.fixture(autouse=True)
@@ -202,10 +208,15 @@ def test_what_is_lost_while_nova_api_is_away_is_stored_again_when_it_is_back(
 
 @pytest.mark.parametrize("action", ["resize", "confirmResize"])
 def test_a_resize_through_a_nova_api_that_goes_away(
-    lab: Lab, cloud: Cloud, services: Services, monkeypatch: pytest.MonkeyPatch, action: str
+    lab: Lab,
+    cloud: Cloud,
+    services: Services,
+    servers: dict[str, Server],
+    monkeypatch: pytest.MonkeyPatch,
+    action: str,
 ) -> None:
     monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(cloud.clouds_yaml))
-    server = lab.create_server("resized")
+    server = servers[action]
     settled(lab, server)
     with cloud.hvsvc() as hvsvc:
         body = rb"\"" + action.encode() + rb"\""
