@@ -45,6 +45,7 @@ def timeouts(config: Config) -> Timeouts:
         balloon_timeout_s=config.guest.balloon_timeout_s,
         poll_interval_s=config.guest.poll_interval_s,
         nova_poll_interval_s=config.nova.poll_interval_s if config.nova else defaults.nova_poll_interval_s,
+        own_work_timeout_s=config.limits.own_work_timeout_s,
     )
 
 

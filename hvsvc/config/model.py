@@ -203,6 +203,13 @@ class Limits(Section):
         0.10, 0, 1, "the same as a part of the guest's memory; the larger of the two counts"
     )
     max_operations: int = _whole(16, 1, 1000, "operations that run at once; one more is refused")
+    own_work_timeout_s: float = _number(
+        10,
+        0.1,
+        600,
+        "longest time that a request waits for what hvsvc does to the domain by itself (a re-apply, its allocation "
+        "in Placement) before it is refused as DOMAIN_BUSY",
+    )
     max_rpcs: int = _whole(1000, 1, 100_000, "calls and streams served at once; one more is refused")
     page_size: int = _whole(100, 1, 500, "entries of a list's page where the caller does not say")
     max_page_size: int = _whole(500, 1, 500, "most entries of a list's page, whatever the caller says")

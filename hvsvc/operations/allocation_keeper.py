@@ -100,7 +100,7 @@ class AllocationKeeper:
         return domain.allocation is not None and domain.allocation.size != true_size(domain)
 
     async def _reconcile(self, uuid: str) -> None:
-        self._locks.acquire(uuid, ALLOCATION)
+        self._locks.acquire(uuid, ALLOCATION, own_work=True)
         try:
             written = await reconcile_allocation(self._tools, uuid)
         finally:

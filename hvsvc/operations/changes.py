@@ -20,7 +20,7 @@ from hvsvc.domain.target import Method, Target
 from hvsvc.domain.world import World
 from hvsvc.errors import AbortedError, AlreadyExistsError, HvsvcError, Reason
 from hvsvc.operations.apply import Application, planned
-from hvsvc.operations.context import Tools
+from hvsvc.operations.context import Deadline, Tools
 from hvsvc.operations.domain_locks import DomainLocks
 from hvsvc.operations.reads import DomainReads
 from hvsvc.operations.resize_road import read_resize_road
@@ -121,7 +121,8 @@ class Changes:
                 return earlier
         self._operations.check_room()
         operation_id = str(uuids.uuid4())
-        self._locks.acquire(uuid, operation_id)
+        await self._let_own_work_end(uuid)
+        self._locks.acquire(uuid, operation_id, own_work=not records)
         started = False
         try:
             world = await self._tools.around.read_world(uuid, ask_guest=True, hasty=True)
@@ -149,6 +150,11 @@ class Changes:
             if not started:
                 self._locks.release(uuid, operation_id)
         return await self._operations.get(operation_id)
+
+    async def _let_own_work_end(self, uuid: str) -> None:
+        deadline = Deadline(self._tools.clock, self._tools.timeouts.own_work_timeout_s)
+        while self._locks.has_own_work(uuid) and not deadline.over:
+            await deadline.pause(self._tools.timeouts.poll_interval_s)
 
     async def _replay(
         self, uuid: str, target: Target, request_id: str, caller: str

@@ -1,4 +1,8 @@
-"""One change at a time per domain (case API-02): who comes second is told, never queued."""
+"""One change at a time per domain (case API-02): who comes second is told, never queued.
+
+But for hvsvc's own work, which nobody asked for and which takes moments: that must not make
+somebody's request fail, so a request lets it end first.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,13 @@ class DomainLocks:
 
     def __init__(self) -> None:
         self._holders: dict[str, str] = {}
+        self._own_work: set[str] = set()
 
-    def acquire(self, uuid: str, operation_id: str) -> None:
+    def has_own_work(self, uuid: str) -> bool:
+        """Whether it is held for what hvsvc does by itself: an allocation brought to the truth, or a re-apply."""
+        return uuid in self._own_work
+
+    def acquire(self, uuid: str, operation_id: str, *, own_work: bool = False) -> None:
         """Takes the domain's lock.
 
         :raises AbortedError: DOMAIN_BUSY, naming the operation that holds it.
@@ -33,8 +42,11 @@ class DomainLocks:
                 "(hvctl operations watch), read the domain again, then redo the request",
                 {"operation": f"operations/{holder}"},
             )
+        if own_work:
+            self._own_work.add(uuid)
 
     def release(self, uuid: str, operation_id: str) -> None:
         """Gives it back; nothing happens where this operation does not hold it."""
         if self._holders.get(uuid) == operation_id:
             del self._holders[uuid]
+            self._own_work.discard(uuid)

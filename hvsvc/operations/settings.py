@@ -15,7 +15,8 @@ class Timeouts:
     `guest_ready_timeout_s` the wait for a sign of a guest that nobody rebooted.
     `guest_report_timeout_s` bounds the wait for the guest's own memory figures after the
     balloon moved: Nova has its domains report every 10 s. `poll_interval_s` is the longest
-    time between two looks at a guest; `Deadline.pause` sets the pace.
+    time between two looks at a guest; `Deadline.pause` sets the pace. `own_work_timeout_s`
+    bounds how long a request waits for what hvsvc does to the domain by itself.
     """
 
     reboot_timeout_s: float = 300.0
@@ -28,3 +29,4 @@ class Timeouts:
     guest_report_timeout_s: float = 12.0
     poll_interval_s: float = 0.25
     nova_poll_interval_s: float = 0.5
+    own_work_timeout_s: float = 10.0

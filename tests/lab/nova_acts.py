@@ -154,6 +154,7 @@ def reboot_to_the_record(lab: Lab, hvsvc: HvsvcProcess, server: Server) -> None:
     """One `hvctl reboot` brings maximum and current back. Where the guest hangs in this boot, that is not COMPLETE."""
     lab.wait_agent(server)
     rebooted = hvsvc.hvctl("reboot", server.name, "-f", "json")
+    assert "outcome" in rebooted.json, rebooted
     if rebooted.json["outcome"] != "COMPLETE" and not lab.has_booted(server):
         assert rebooted.code == 7, rebooted
         print(f"the guest hung: {rebooted.json['reasons']}", flush=True)

@@ -64,6 +64,23 @@ async def test_two_callers_at_the_same_moment_one_gets_aborted(floor_of: FloorOf
     assert sorted(type(answer).__name__ for answer in answers) == ["AbortedError", "OperationRecord"]
 
 
+async def test_what_hvsvc_does_by_itself_is_waited_for_not_refused(floor_of: FloorOf) -> None:
+    """Seen on the lab: a reboot asked for in the moment in which the allocation was brought to the truth."""
+    floor = floor_of(host(nova=True))
+    floor.locks.acquire(UUID, "allocation", own_work=True)
+    floor.host.clock.at(2, lambda: floor.locks.release(UUID, "allocation"))
+    assert (await floor.result(RAISE)).outcome is Outcome.PENDING_REBOOT
+
+
+async def test_what_hvsvc_does_by_itself_is_not_waited_for_without_end(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    floor.locks.acquire(UUID, "allocation", own_work=True)
+    with pytest.raises(AbortedError) as refused:
+        await floor.run(RAISE)
+    assert refused.value.reason is Reason.DOMAIN_BUSY
+    assert floor.host.clock.time_s >= 1_000_020
+
+
 async def test_a_refusal_leaves_no_operation_and_no_lock(floor_of: FloorOf) -> None:
     floor = floor_of(host(nova=True))
     scale = Target(Method.SCALE_DOMAIN, vcpus=8)
