@@ -16,7 +16,6 @@ import stamina
 
 from hvsvc.adapters.libvirt_workers import Workers
 from hvsvc.adapters.nova_answers import (
-    Answer,
     parse_flavor_projects,
     parse_flavors,
     parse_reboot_result,
@@ -24,6 +23,7 @@ from hvsvc.adapters.nova_answers import (
     parse_server,
 )
 from hvsvc.adapters.nova_session import MICROVERSION, NovaSession, Order
+from hvsvc.adapters.openstack_answer import Answer
 from hvsvc.domain.facts import ServerFacts
 from hvsvc.domain.flavor import Flavor
 from hvsvc.errors import (

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Literal, TypeVar
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
+from hvsvc.adapters.openstack_answer import Amount, Answer, Part, Speaker
 from hvsvc.domain.facts import ServerFacts
 from hvsvc.domain.flavor import Flavor
 from hvsvc.errors import FailedPreconditionError, NotFoundError, NotPermittedError, Reason, UnavailableError
@@ -17,35 +16,21 @@ _TOO_MANY = (413, 429)
 _REBOOT_EVENT = "compute_reboot_instance"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One HTTP answer."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
+_NOVA = Speaker("Nova", Reason.NOVA_UNAVAILABLE)
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True)
-
-
-#: what Nova's columns hold; anything else would be beyond the messages of the API
-_Amount = Annotated[int, Field(ge=0, le=2**31 - 1)]
-
-
-class _OwnFlavor(_Part):
+class _OwnFlavor(Part):
     """The copy that a server embeds (2.47); extra specs where policy shows them."""
 
     original_name: str
-    vcpus: _Amount
-    ram: _Amount
-    disk: _Amount
-    ephemeral: _Amount
-    extra_specs: dict[str, str] = {}
+    vcpus: Amount
+    ram: Amount
+    disk: Amount
+    ephemeral: Amount
+    extra_specs: dict[str, str] = Field({})
 
 
-class _Server(_Part):
+class _Server(Part):
     id: str
     name: str
     status: str
@@ -63,53 +48,50 @@ class _Server(_Part):
     image: dict[str, object] | Literal[""] | None = None
 
 
-class _ServerAnswer(_Part):
+class _ServerAnswer(Part):
     server: _Server
 
 
-class _NotFoundAnswer(_Part):
+class _NotFoundAnswer(Part):
     fault: dict[str, object] = Field(alias="itemNotFound")
 
 
-class _Event(_Part):
+class _Event(Part):
     event: str
     result: str | None
 
 
-class _Action(_Part):
+class _Action(Part):
     events: list[_Event]
 
 
-class _ActionAnswer(_Part):
+class _ActionAnswer(Part):
     action: _Action = Field(alias="instanceAction")
 
 
-class _Flavor(_Part):
+class _Flavor(Part):
     id: str
     name: str
-    vcpus: _Amount
-    ram: _Amount
-    disk: _Amount
-    ephemeral: _Amount = Field(0, alias="OS-FLV-EXT-DATA:ephemeral")
+    vcpus: Amount
+    ram: Amount
+    disk: Amount
+    ephemeral: Amount = Field(0, alias="OS-FLV-EXT-DATA:ephemeral")
     disabled: bool = Field(False, alias="OS-FLV-DISABLED:disabled")
     public: bool = Field(True, alias="os-flavor-access:is_public")
-    extra_specs: dict[str, str] = {}
+    extra_specs: dict[str, str] = Field({})
 
 
-class _FlavorsAnswer(_Part):
+class _FlavorsAnswer(Part):
     flavors: list[_Flavor]
     links: list[object] = Field([], alias="flavors_links")
 
 
-class _Grant(_Part):
+class _Grant(Part):
     project_id: str = Field(alias="tenant_id")
 
 
-class _AccessAnswer(_Part):
+class _AccessAnswer(Part):
     grants: list[_Grant] = Field(alias="flavor_access")
-
-
-M = TypeVar("M", bound=BaseModel)
 
 
 def check_status(answer: Answer, what: str) -> None:
@@ -171,9 +153,9 @@ def parse_server(answer: Answer, server_id: str) -> ServerFacts:
 
     :raises UnavailableError: NOVA_UNAVAILABLE; the answer is not one of Nova, or of another server.
     """
-    server = _parse(_ServerAnswer, answer).server
+    server = _NOVA.parse(_ServerAnswer, answer).server
     if server.id != server_id:
-        raise _nonsense(f"it speaks of server {server.id} where {server_id} was asked")
+        raise _NOVA.nonsense(f"it speaks of server {server.id} where {server_id} was asked")
     return ServerFacts(
         id=server.id,
         name=server.name,
@@ -196,7 +178,7 @@ def parse_flavors(answer: Answer) -> tuple[list[Flavor], str | None]:
 
     :raises UnavailableError: NOVA_UNAVAILABLE; the answer is not one of Nova.
     """
-    page = _parse(_FlavorsAnswer, answer)
+    page = _NOVA.parse(_FlavorsAnswer, answer)
     flavors = [
         Flavor(
             id=flavor.id,
@@ -219,7 +201,7 @@ def parse_flavor_projects(answer: Answer) -> frozenset[str]:
 
     :raises UnavailableError: NOVA_UNAVAILABLE; the answer is not one of Nova.
     """
-    return frozenset(grant.project_id for grant in _parse(_AccessAnswer, answer).grants)
+    return frozenset(grant.project_id for grant in _NOVA.parse(_AccessAnswer, answer).grants)
 
 
 def parse_reboot_result(answer: Answer) -> str | None:
@@ -227,7 +209,7 @@ def parse_reboot_result(answer: Answer) -> str | None:
 
     :raises UnavailableError: NOVA_UNAVAILABLE; the answer is not one of Nova.
     """
-    events = _parse(_ActionAnswer, answer).action.events
+    events = _NOVA.parse(_ActionAnswer, answer).action.events
     return next((event.result for event in events if event.event == _REBOOT_EVENT), None)
 
 
@@ -258,20 +240,4 @@ def _own_flavor(flavor: _OwnFlavor) -> Flavor:
         disk_gib=flavor.disk,
         ephemeral_gib=flavor.ephemeral,
         extra_specs=flavor.extra_specs,
-    )
-
-
-def _parse(model: type[M], answer: Answer) -> M:
-    try:
-        return model.model_validate_json(answer.body)
-    except ValidationError as err:
-        fault = err.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in fault["loc"]) or "the whole of it"
-        raise _nonsense(f"{where}: {fault['msg']}") from err
-
-
-def _nonsense(what: str) -> UnavailableError:
-    return UnavailableError(
-        Reason.NOVA_UNAVAILABLE,
-        f"Nova's answer makes no sense ({what}); see whether something else answers at its address",
     )

@@ -17,7 +17,8 @@ from keystoneauth1.session import Session
 from openstack import exceptions as sdk
 from requests import Response
 
-from hvsvc.adapters.nova_answers import Answer, check_status
+from hvsvc.adapters.nova_answers import check_status
+from hvsvc.adapters.openstack_answer import Answer
 from hvsvc.errors import (
     DeadlineError,
     FailedPreconditionError,

@@ -16,8 +16,8 @@ from urllib.parse import quote
 import stamina
 
 from hvsvc.adapters.libvirt_workers import Workers
-from hvsvc.adapters.nova_answers import Answer
 from hvsvc.adapters.nova_session import CloudService, NovaSession, Order
+from hvsvc.adapters.openstack_answer import Answer
 from hvsvc.adapters.placement_answers import (
     Consumer,
     check_status,

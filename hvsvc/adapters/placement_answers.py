@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
-from hvsvc.adapters.nova_answers import Answer
+from hvsvc.adapters.openstack_answer import MOST, Amount, Answer, Part, Speaker
 from hvsvc.domain.allocation import AllocationFacts, Inventory, ProviderRoom, Size
 from hvsvc.errors import FailedPreconditionError, NotPermittedError, Reason, UnavailableError
 
@@ -17,20 +17,14 @@ VCPU, MEMORY_MB = "VCPU", "MEMORY_MB"
 _CONCURRENT_UPDATE = "placement.concurrent_update"
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True)
+_PLACEMENT = Speaker("Placement", Reason.PLACEMENT_UNAVAILABLE)
 
 
-#: what Placement's columns hold; anything else would be beyond the messages of the API
-_MOST = 2**31 - 1
-_Amount = Annotated[int, Field(ge=0, le=_MOST)]
+class _Provided(Part):
+    resources: dict[str, Amount]
 
 
-class _Provided(_Part):
-    resources: dict[str, _Amount]
-
-
-class Consumer(_Part):
+class Consumer(Part):
     """All that Placement has allocated to one consumer, by provider; written back as a whole."""
 
     allocations: dict[str, _Provided]
@@ -50,32 +44,29 @@ class Consumer(_Part):
         }
 
 
-class _Inventory(_Part):
-    total: _Amount
-    reserved: _Amount
+class _Inventory(Part):
+    total: Amount
+    reserved: Amount
     allocation_ratio: float = Field(strict=False, ge=0, allow_inf_nan=False)
-    min_unit: _Amount
-    max_unit: _Amount
-    step_size: int = Field(ge=1, le=_MOST)
+    min_unit: Amount
+    max_unit: Amount
+    step_size: int = Field(ge=1, le=MOST)
 
 
-class _Inventories(_Part):
+class _Inventories(Part):
     inventories: dict[str, _Inventory]
 
 
-class _Usages(_Part):
+class _Usages(Part):
     usages: dict[str, int]
 
 
-class _Error(_Part):
+class _Error(Part):
     code: str = ""
 
 
-class _Errors(_Part):
+class _Errors(Part):
     errors: list[_Error]
-
-
-M = TypeVar("M", bound=BaseModel)
 
 
 def check_status(answer: Answer, what: str) -> None:
@@ -118,7 +109,7 @@ def refused(what: str, metadata: Mapping[str, object]) -> FailedPreconditionErro
 
 def is_concurrent_update(answer: Answer) -> bool:
     """Whether a conflict only means that something was changed since it was read."""
-    return any(error.code == _CONCURRENT_UPDATE for error in _parse(_Errors, answer).errors)
+    return any(error.code == _CONCURRENT_UPDATE for error in _PLACEMENT.parse(_Errors, answer).errors)
 
 
 def parse_consumer(answer: Answer) -> Consumer:
@@ -126,7 +117,7 @@ def parse_consumer(answer: Answer) -> Consumer:
 
     :raises UnavailableError: PLACEMENT_UNAVAILABLE; the answer is not one of Placement.
     """
-    return _parse(Consumer, answer)
+    return _PLACEMENT.parse(Consumer, answer)
 
 
 def find_compute(consumer: Consumer, server_id: str) -> AllocationFacts:
@@ -154,27 +145,11 @@ def parse_room(inventories: Answer, usages: Answer) -> ProviderRoom:
     :raises UnavailableError: PLACEMENT_UNAVAILABLE; the answers are not ones of Placement, or the
         provider lacks a class.
     """
-    found = _parse(_Inventories, inventories).inventories
-    used = _parse(_Usages, usages).usages
+    found = _PLACEMENT.parse(_Inventories, inventories).inventories
+    used = _PLACEMENT.parse(_Usages, usages).usages
     if not {VCPU, MEMORY_MB} <= found.keys():
-        raise _nonsense("the compute provider has no inventory of VCPU or MEMORY_MB")
+        raise _PLACEMENT.nonsense("the compute provider has no inventory of VCPU or MEMORY_MB")
     vcpu, memory_mb = (
         Inventory(**found[name].model_dump(), used=used.get(name, 0)) for name in (VCPU, MEMORY_MB)
     )
     return ProviderRoom(vcpu, memory_mb)
-
-
-def _parse(model: type[M], answer: Answer) -> M:
-    try:
-        return model.model_validate_json(answer.body)
-    except ValidationError as err:
-        fault = err.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in fault["loc"]) or "the whole of it"
-        raise _nonsense(f"{where}: {fault['msg']}") from err
-
-
-def _nonsense(what: str) -> UnavailableError:
-    return UnavailableError(
-        Reason.PLACEMENT_UNAVAILABLE,
-        f"Placement's answer makes no sense ({what}); see whether something else answers at its address",
-    )
