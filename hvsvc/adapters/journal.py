@@ -252,7 +252,9 @@ class SqliteJournal:
     async def _call(self, work: Callable[[], T]) -> T:
         running = asyncio.wrap_future(self._thread.submit(work))
         try:
-            return await asyncio.wait_for(running, self._call_timeout_s)
+            # not wait_for, which in Python 3.11 loses a cancellation that comes with the answer
+            async with asyncio.timeout(self._call_timeout_s):
+                return await running
         except TimeoutError as err:
             raise self._unavailable(
                 f"the disk gave no answer in {self._call_timeout_s:g} s ([journal] call_timeout_s): check it"

@@ -229,6 +229,37 @@ async def test_another_program_that_holds_the_file_is_not_waited_for_longer_than
             assert await journal.read("op-1") == record(1), "readers do not wait for writers"
 
 
+async def test_a_caller_that_is_cancelled_as_its_answer_comes_ends(path: Path) -> None:
+    # asyncio.wait_for of Python 3.11 loses that cancellation, and a daemon that was told to stop then never did
+    async with journal_at(path) as journal:
+        answered = asyncio.Event()
+
+        async def read_for_ever() -> None:
+            while True:
+                await journal.read_all_desired()
+
+        def cancel() -> None:
+            reading.cancel()
+            answered.set()
+
+        submit = journal._thread.submit
+
+        def submit_once(work: Callable[[], object]) -> object:
+            journal._thread.submit = submit  # type: ignore[method-assign]
+            future = submit(work)
+            loop = asyncio.get_running_loop()
+            # two rounds of the loop: when the answer is there, and nobody has taken it yet
+            future.add_done_callback(lambda _: loop.call_soon_threadsafe(loop.call_soon, cancel))
+            return future
+
+        journal._thread.submit = submit_once  # type: ignore[assignment,method-assign]
+        reading = asyncio.create_task(read_for_ever())
+        await answered.wait()
+        done, _ = await asyncio.wait({reading}, timeout=2)
+        reading.cancel()
+        assert done == {reading}
+
+
 async def test_a_disk_that_hangs_blocks_neither_the_loop_nor_the_caller_for_good(path: Path) -> None:
     hang = threading.Event()
     async with journal_at(path, call_timeout_s=0.2) as journal:
