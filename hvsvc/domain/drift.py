@@ -68,7 +68,7 @@ def judge_drift(desired: DesiredState, facts: DomainFacts) -> Drift:
         )
     if differences := tuple(_current_differences(desired, facts)):
         return Drift(DriftStatus.SHRUNK, differences, _regrow(desired))
-    return Drift(DriftStatus.IN_SYNC)
+    return Drift(DriftStatus.IN_SYNC, (), _OFF if _starts_anew(facts) else "")
 
 
 def judge_absence(desired: DesiredState, server: ServerFacts | None, error: HvsvcError | None) -> Drift:
@@ -106,7 +106,8 @@ def judge_absence(desired: DesiredState, server: ServerFacts | None, error: Hvsv
     return Drift(
         DriftStatus.MOVED,
         (f"Nova says the server is {where}, in status {server.status}",),
-        "ask the hvsvc of the host that runs it; the record here is for its return; drop it with hvctl forget",
+        (_ELSEWHERE if server.host is not None else _NOWHERE)
+        + "; the record here is for its return; drop it with hvctl forget",
     )
 
 
@@ -119,6 +120,10 @@ def judge_unread(error: HvsvcError) -> Drift:
 
 #: the one status in which Nova has a server on no host, and so names none to an admin either
 _ON_NO_HOST = "SHELVED_OFFLOADED"
+_ELSEWHERE = "ask the hvsvc of the host that runs it"
+_NOWHERE = "nothing until it is unshelved, for which Nova makes the definition anew"
+#: of a server that has in its stored definition what was asked for
+_OFF = "nothing while the server is off; its start makes the definition anew, and the ceiling is lost: look again then"
 _DROPS_ITSELF = "nothing: the record is dropped at the next look at it"
 
 
@@ -220,6 +225,11 @@ def _flavor_changed(desired: DesiredState, facts: DomainFacts) -> Drift:
         (f"flavor: {then} when it was asked, {now} now: the server was resized since",),
         "nothing is re-applied; ask for a new size, or drop the record (hvctl forget)",
     )
+
+
+def _starts_anew(facts: DomainFacts) -> bool:
+    """Whether Nova's next start of the server discards the definition; a suspended one is resumed from its image."""
+    return facts.nova is not None and facts.live is None and not facts.managed_save
 
 
 def _regain(facts: DomainFacts) -> str:

@@ -10,7 +10,14 @@ from hvsvc.domain.facts import DomainFacts, ServerFacts
 from hvsvc.domain.limits import MIB_KIB, round_to_mib
 from hvsvc.domain.target import Affect, Method, RebootMode, Target
 from hvsvc.domain.topology import TopologyPolicy
-from hvsvc.errors import HvsvcError
+from hvsvc.errors import HvsvcError, Reason
+
+#: why a re-apply is refused for somebody's work that ends soon, in words
+BUSY = {
+    Reason.DOMAIN_BUSY: "something else works on the domain",
+    Reason.SERVER_BUSY: "Nova is at work on the server",
+    Reason.TOO_MANY_OPERATIONS: "as many operations run as [limits] max_operations allows",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Callable
 from typing import Final
 
 from hvsvc.hvctl.columns import find
@@ -11,6 +13,8 @@ from hvsvc.hvctl.sizes import format_kib
 from hvsvc.hvctl.terminal import safe
 
 HEADINGS: Final = ("Server", "Name", "Status", "Asked for", "Policy", "What differs")
+#: drifts that hvsvc may do something about
+_REAPPLIED: Final = ("CEILING_LOST", "PENDING_REBOOT", "SHRUNK")
 
 
 def status_text(drift: Document) -> str:
@@ -19,17 +23,20 @@ def status_text(drift: Document) -> str:
 
 
 def desired_text(desired: Document) -> str:
-    """The sizes asked for, such as `2 of 8 vCPUs, 512 MiB of 2 GiB`; `-` where one was not named."""
+    """The sizes asked for, such as `2 of 8 vCPUs, up to 2 GiB`: only a ceiling was asked for of the memory."""
+    parts = (
+        _size_text(desired.get("vcpus"), desired.get("max_vcpus"), lambda count: f"{count} vCPUs"),
+        _size_text(desired.get("memory_kib"), desired.get("max_memory_kib"), format_kib),
+    )
+    return ", ".join(filter(None, parts)) or "nothing"
 
-    def size(key: str) -> str:
-        return format_kib(desired[key]) if key in desired else "-"
 
-    parts = []
-    if {"vcpus", "max_vcpus"} & desired.keys():
-        parts.append(f"{desired.get('vcpus', '-')} of {desired.get('max_vcpus', '-')} vCPUs")
-    if {"memory_kib", "max_memory_kib"} & desired.keys():
-        parts.append(f"{size('memory_kib')} of {size('max_memory_kib')}")
-    return ", ".join(parts) or "nothing"
+def _size_text(current: int | None, maximum: int | None, shown: Callable[[int], str]) -> str:
+    if maximum is None:
+        return "" if current is None else shown(current)
+    if current is None:
+        return f"up to {shown(maximum)}"
+    return f"{shown(current).removesuffix(' vCPUs')} of {shown(maximum)}"
 
 
 def drift_lines(drift: Document) -> list[str]:
@@ -42,8 +49,9 @@ def drift_lines(drift: Document) -> list[str]:
         ("Asked by", f"{safe(desired.get('caller', 'unknown'))}, {safe(desired.get('record_time', ''))}"),
         ("Policy", _policy_text(drift)),
     ]
-    if drift.get("attempts"):
-        pairs.append(("Re-applied", f"{drift['attempts']} times since the drift began"))
+    if count := drift.get("attempts"):
+        since = "since the drift began" if drift.get("status") in _REAPPLIED else "before"
+        pairs.append(("Re-applied", f"{'once' if count == 1 else f'{count} times'} {since}"))
     if drift.get("next_attempt_time"):
         pairs.append(("Next attempt", safe(drift["next_attempt_time"])))
     if drift.get("waits_for"):
@@ -52,7 +60,8 @@ def drift_lines(drift: Document) -> list[str]:
     lines += [f"  {safe(difference)}" for difference in drift.get("differences", [])]
     lines += aligned(pairs)
     if drift.get("next_step"):
-        lines.append(f"next: {safe(drift['next_step'])}")
+        domain = shlex.quote(drift.get("server_name") or name)
+        lines.append(f"next: {safe(drift['next_step'].replace('DOMAIN', domain))}")
     return lines
 
 

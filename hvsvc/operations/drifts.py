@@ -17,6 +17,23 @@ from hvsvc.operations.reads import DomainReads, is_uuid
 from hvsvc.operations.reapply import Progress, Reapplier
 from hvsvc.operations.surroundings import Surroundings
 
+#: what hvsvc does something about by itself
+_BROUGHT_BACK = {
+    ReapplyPolicy.REPORT: frozenset[DriftStatus](),
+    ReapplyPolicy.CONFIG: frozenset({DriftStatus.CEILING_LOST}),
+    ReapplyPolicy.LIVE: frozenset({DriftStatus.CEILING_LOST, DriftStatus.SHRUNK}),
+}
+#: why nothing is done about another drift
+_LEFT = {
+    ReapplyPolicy.REPORT: "hvsvc changes nothing by itself",
+    ReapplyPolicy.CONFIG: "hvsvc grows nothing by itself",
+    ReapplyPolicy.LIVE: "",
+}
+_BY_ITSELF = {
+    DriftStatus.CEILING_LOST: "hvsvc stores the ceiling again by itself; then reboot softly (hvctl reboot)",
+    DriftStatus.SHRUNK: "nothing: hvsvc grows it again by itself",
+}
+
 _log = structlog.stdlib.get_logger("hvsvc.drift")
 
 
@@ -120,8 +137,13 @@ class Drifts:
     def _report(self, desired: DesiredState, drift: Drift, facts: DomainFacts | None = None) -> DriftReport:
         """`facts` where the domain was read: it may have been renamed since it was recorded."""
         progress, policy = self._reapplier.progress(desired), self._reapplier.policy_of(desired)
-        if policy is ReapplyPolicy.REPORT and drift.status in (DriftStatus.CEILING_LOST, DriftStatus.SHRUNK):
-            progress = replace(progress, waits_for="the policy is report: hvsvc changes nothing by itself")
+        if drift.status is DriftStatus.IN_SYNC:
+            progress = replace(progress, waits_for="", next_attempt_s=None)
+        elif drift.status in _BROUGHT_BACK[policy]:
+            if not progress.given_up:
+                drift = replace(drift, next_step=_BY_ITSELF[drift.status])
+        elif drift.status in (DriftStatus.CEILING_LOST, DriftStatus.SHRUNK):
+            progress = replace(progress, waits_for=f"the policy is {policy.value}: {_LEFT[policy]}")
         if facts is not None:
             server_name = facts.nova.name if facts.nova is not None else ""
             desired = replace(

@@ -10,9 +10,9 @@ import structlog
 from hvsvc.domain.desired import DesiredState, ReapplyPolicy
 from hvsvc.domain.drift import DriftStatus, judge_absence
 from hvsvc.domain.facts import LifecycleEvent, ServerFacts
-from hvsvc.domain.reapply import Backoff, Tries, find_hindrance, plan_reapply
+from hvsvc.domain.reapply import BUSY, Backoff, Tries, find_hindrance, plan_reapply
 from hvsvc.domain.target import Target
-from hvsvc.errors import DeadlineError, HvsvcError, NotFoundError, Reason, UnavailableError
+from hvsvc.errors import DeadlineError, HvsvcError, NotFoundError, UnavailableError
 from hvsvc.operations.changes import Changes
 from hvsvc.operations.context import Tools
 from hvsvc.operations.domain_watch import DomainWatch
@@ -30,7 +30,6 @@ _UNRELATED = frozenset(
         LifecycleEvent.SUSPENDED,
     }
 )
-_BUSY = frozenset({Reason.DOMAIN_BUSY, Reason.SERVER_BUSY, Reason.TOO_MANY_OPERATIONS})
 #: a part is away, and says nothing about what was written
 _MOMENTARY = (UnavailableError, DeadlineError)
 
@@ -60,6 +59,8 @@ class Progress:
     attempts: int = 0
     next_attempt_s: float | None = None
     waits_for: str = ""
+    #: nothing more is tried by itself
+    given_up: bool = False
 
 
 @dataclass(slots=True)
@@ -107,7 +108,8 @@ class Reapplier:
         watched = self._watched.get(desired.uuid)
         if watched is None or watched.desired != desired:
             return Progress()
-        return Progress(watched.tries.count, watched.next_attempt_s, watched.waits_for)
+        given_up = watched.tries.next_s(self._settings.backoff) is None
+        return Progress(watched.tries.count, watched.next_attempt_s, watched.waits_for, given_up)
 
     async def run(self) -> None:
         """Watches until cancelled: at the start, at each event, and in a sweep."""
@@ -215,8 +217,8 @@ class Reapplier:
             for target in targets:
                 await self._change(watched.desired, target, watched.tries.count)
         except HvsvcError as err:
-            if err.reason in _BUSY:
-                watched.tries, watched.waits_for = before, err.message
+            if err.reason in BUSY:
+                watched.tries, watched.waits_for = before, f"{BUSY[err.reason]}; then it is looked at again"
                 return self._again_while_busy(watched, busy=True)
             if isinstance(err, _MOMENTARY):
                 watched.tries = before.at_outage(self._now_s())

@@ -100,7 +100,15 @@ def test_what_is_on_the_host(found: DomainFacts, wanted: DriftStatus, difference
     assert drift.status is wanted
     if differences is not None:
         assert list(drift.differences) == differences
-    assert bool(drift.next_step) is (wanted is not DriftStatus.IN_SYNC)
+    assert bool(drift.next_step) is (wanted is not DriftStatus.IN_SYNC or found.live is None)
+
+
+def test_of_a_server_that_is_off_it_says_that_its_start_loses_the_ceiling() -> None:
+    off = facts(ASKED, running=False)
+    assert "is lost" in judge_drift(DESIRED, off).next_step
+    # a suspended one resumes with the definition in its image, and nobody makes one anew for a domain not of Nova's
+    assert judge_drift(DESIRED, replace(off, managed_save=True)).next_step == ""
+    assert judge_drift(DESIRED, facts(ASKED | {"nova": False}, running=False)).next_step == ""
 
 
 def test_a_resize_explains_everything_else() -> None:
@@ -171,8 +179,9 @@ def test_a_domain_that_is_not_here_is_explained_by_nova_alone(
 
 
 def test_where_it_is_now_is_said() -> None:
-    assert "host cmp2" in judge_absence(DESIRED, server(host="cmp2"), None).differences[0]
-    assert (
-        "SHELVED_OFFLOADED"
-        in judge_absence(DESIRED, server(host=None, status="SHELVED_OFFLOADED"), None).differences[0]
-    )
+    moved = judge_absence(DESIRED, server(host="cmp2"), None)
+    assert "host cmp2" in moved.differences[0]
+    assert "the host that runs it" in moved.next_step
+    shelved = judge_absence(DESIRED, server(host=None, status="SHELVED_OFFLOADED"), None)
+    assert "SHELVED_OFFLOADED" in shelved.differences[0]
+    assert "until it is unshelved" in shelved.next_step

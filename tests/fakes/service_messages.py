@@ -127,7 +127,11 @@ def drift(
     )
     if status == desired_pb2.Drift.STATUS_CEILING_LOST:
         found.differences.append("stored maximum vCPUs: 8 asked, 2 found")
-        found.next_step = "write it again"
+        found.waits_for = "the policy is report: hvsvc changes nothing by itself"
+        found.next_step = (
+            "write the ceiling again (hvctl raise, or policy config: hvctl drift DOMAIN --policy config), then reboot "
+            "softly (hvctl reboot)"
+        )
     found.MergeFrom(desired_pb2.Drift(**fields))  # type: ignore[arg-type]
     return found
 

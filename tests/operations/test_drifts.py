@@ -156,7 +156,26 @@ async def test_under_policy_report_it_says_why_nothing_is_done(floor_of: FloorOf
     await floor.result(RAISE)
     assert (await floor.drifts.get(UUID)).progress.waits_for == ""
     floor.host.hard_reboot()
-    assert "policy is report" in (await floor.drifts.get(UUID)).progress.waits_for
+    report = await floor.drifts.get(UUID)
+    assert "policy is report" in report.progress.waits_for
+    assert "hvctl raise" in report.drift.next_step
+
+
+async def test_what_hvsvc_brings_back_by_itself_is_not_asked_of_the_reader(floor_of: FloorOf) -> None:
+    floor = floor_of(host(nova=True))
+    await floor.result(SCALE)
+    floor.host.hard_reboot()
+    lost = await floor.drifts.set_policy(UUID, ReapplyPolicy.CONFIG)
+    assert "by itself" in lost.drift.next_step
+    assert "hvctl raise" not in lost.drift.next_step
+    await floor.result(SCALE)
+    floor.host.guest[3] = False
+    shrunk = await floor.drifts.get(UUID)
+    assert "hvctl scale" in shrunk.drift.next_step
+    assert "policy is config" in shrunk.progress.waits_for
+    shrunk = await floor.drifts.set_policy(UUID, ReapplyPolicy.LIVE)
+    assert "by itself" in shrunk.drift.next_step
+    assert shrunk.progress.waits_for == ""
 
 
 async def test_the_policy_is_the_domains_own_or_the_configured_one(floor_of: FloorOf) -> None:

@@ -204,6 +204,7 @@ async def test_a_second_writer_ends_it_after_a_few_attempts(floor_of: FloorOf) -
     assert acts(floor) == ["define"] * 3
     report = await floor.drifts.get(UUID)
     assert (report.progress.attempts, report.progress.next_attempt_s) == (3, None)
+    assert "hvctl raise" in report.drift.next_step, "nothing more comes by itself"
     assert "somebody else writes" in report.progress.waits_for
     floor.host.clock.time_s += 10_000
     assert await floor.reapplier.look(UUID) is None
