@@ -75,8 +75,9 @@ def describe_road(
     best = exact or above
     if best is None:
         none = (
-            f"no flavor that the server's project may use has {size.vcpus} vCPUs and {size.memory_mib} MiB or more "
-            f"and a disk not smaller than now, {_present(server)}; ask the cloud's administrator for one"
+            f"{_but_for(server.flavor, size)}no flavor that the server's project may use has {size.vcpus} vCPUs and "
+            f"{size.memory_mib} MiB or more and a disk not smaller than now, {_present(server)}; ask the cloud's "
+            "administrator for one"
         )
         return ResizeRoad(None, None, (none,))
     return ResizeRoad(exact, above, tuple(_consequences(server, size, exact, best)))
@@ -85,6 +86,13 @@ def describe_road(
 def is_exact(flavor: Flavor, size: ServerSize) -> bool:
     """Whether the flavor has just this size."""
     return (flavor.vcpus, flavor.memory_mib) == (size.vcpus, size.memory_mib)
+
+
+def _but_for(present: Flavor | None, size: ServerSize) -> str:
+    """Names the flavor that the server has, where that would be one for the size."""
+    if present is None or present.vcpus < size.vcpus or present.memory_mib < size.memory_mib:
+        return ""
+    return f"but for {present.name}, which the server has, "
 
 
 def _may_follow(present: Flavor, flavor: Flavor, *, volume: bool) -> bool:

@@ -14,6 +14,7 @@ from google.longrunning.operations_pb2 import Operation
 from hvsvc.errors import Reason
 from hvsvc.hvctl import exit_codes
 from hvsvc.hvctl.change_text import operation_lines
+from hvsvc.hvctl.channel import socket_trouble
 from hvsvc.hvctl.document import Document
 from hvsvc.hvctl.failure import Failure, failure_of_call
 from hvsvc.hvctl.interrupt import if_interrupted
@@ -98,12 +99,13 @@ def print_operation(
 def _begin(ctx: click.Context, service: Service, method: Method, request: Any) -> Operation:
     settings = service.settings
     again = f"it may have been taken; to repeat it safely, add --request-id {request.request_id}"
+    nobody_there = socket_trouble(settings.target) is not None
     try:
         with if_interrupted(lambda: [f"hvctl: there is no answer yet to the request; {again}"]):
             return method(service)(request, timeout=settings.call_timeout_s)
     except grpc.RpcError as error:
         failure = failure_of_call(error, settings.target)
-        unanswered = not failure.reason and failure.code in _NO_ANSWER
+        unanswered = not failure.reason and failure.code in _NO_ANSWER and not nobody_there
         report(settings, failure)
         if unanswered:
             click.echo(f"  {again}", err=True)

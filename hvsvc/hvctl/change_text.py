@@ -104,6 +104,8 @@ def _status(operation: Document) -> str:
     outcome = operation.get("outcome", "")
     if outcome == "COMPLETE" and not operation.get("changed"):
         return "nothing to change: it is so already, each number read back"
+    if outcome == "PENDING_REBOOT" and not operation.get("changed"):
+        return "nothing to change: it is stored already, and takes effect at the next reboot"
     return OUTCOME_WORDS.get(outcome, f"ended with {safe(outcome) or 'no result that this hvctl can read'}")
 
 

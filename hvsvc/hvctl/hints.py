@@ -13,15 +13,14 @@ from hvsvc.errors import Reason
 _AGENT: Final = "hvctl dominfo DOMAIN shows whether the guest agent answers"
 _READ_AGAIN: Final = "look at hvctl dominfo DOMAIN, then repeat the command"
 _RAISE: Final = "raise the ceiling first: hvctl raise DOMAIN --max-vcpus N --max-memory SIZE"
-_OTHER_HOST: Final = "hvctl list shows the domains of this host; --target asks another host"
 
 BY_REASON: Final[dict[Reason, str]] = {
     Reason.NOTHING_ASKED: "name at least one value; hvctl COMMAND --help lists them",
     Reason.TOPOLOGY_NOT_FACTORABLE: "take the nearest number, or another --topology",
     Reason.AMBIGUOUS_NAME: "name the domain by its uuid; hvctl list -c uuid -c nova.name shows them",
     Reason.REQUEST_ID_REUSED: "leave --request-id out: each command then gets a new one",
-    Reason.DOMAIN_NOT_FOUND: _OTHER_HOST,
-    Reason.SERVER_NOT_FOUND: _OTHER_HOST,
+    Reason.DOMAIN_NOT_FOUND: "hvctl list shows the domains of this host; --target asks another host",
+    Reason.SERVER_NOT_FOUND: "ask Nova as an admin whether it is there: openstack server show DOMAIN",
     Reason.NOTHING_RECORDED: "hvctl drift --all lists what is recorded",
     Reason.OPERATION_NOT_FOUND: "hvctl operations list shows those that are kept",
     Reason.REBOOT_REQUIRED: "add --reboot soft if the guest may be rebooted",
@@ -61,19 +60,21 @@ BY_STATUS: Final[dict[str, str]] = {
 }
 
 
-def hint_for(code: str, reason: str, target: str, *, domain: str = "", tls: bool = False) -> str:
+def hint_for(
+    code: str, reason: str, target: str, *, domain: str = "", tls: bool = False, located: bool = False
+) -> str:
     """The next step for an error, about `domain` where it is known; empty where the message alone must do.
 
-    Over `tls` no connection may mean that a certificate does not fit; gRPC tells the two apart in English only.
+    A `located` target is one that Nova's answer and --cloud-target gave. Over `tls` no connection may
+    mean that a certificate does not fit; gRPC tells the two apart in English only.
     """
     try:
         hint = BY_REASON.get(Reason(reason), "")
         return hint.replace("DOMAIN", shlex.quote(domain)) if domain else hint
     except ValueError:
-        return (
-            ""
-            if reason
-            else (BY_STATUS.get(f"{code} over TLS" if tls else code) or BY_STATUS.get(code, "")).format(
-                target=target
-            )
-        )
+        if reason:
+            return ""
+    hint = BY_STATUS.get(f"{code} over TLS" if tls else code) or BY_STATUS.get(code, "")
+    if located:
+        hint = hint.replace("check --target", "check --cloud-target")
+    return hint.format(target=target)

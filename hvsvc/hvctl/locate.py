@@ -87,6 +87,9 @@ def target_of(server: CloudServer, template: str, cloud: str) -> str:
     """
     values = {"host": server.host, "hypervisor_hostname": server.hypervisor_hostname}
     wanted = [name for name in values if f"{{{name}}}" in template]
+    if not server.host and not server.host_id:
+        message = f"server {server.name} is on no host: its status is {server.status}; bring it to ACTIVE in Nova first"
+        raise CloudError(Failure("FAILED_PRECONDITION", message, Reason.SERVER_NOT_ACTIVE.value))
     if server.host is None:
         message = (
             f"cloud {cloud} does not show the credential on which host server {server.name} runs (admins only); name "

@@ -24,7 +24,12 @@ def report(settings: Settings, failure: Failure, *, next_step: str = "") -> None
 def explain(settings: Settings, failure: Failure, *, next_step: str = "") -> None:
     """Say on stderr what went wrong and what to do next."""
     hint = hints.hint_for(
-        failure.code, failure.reason, settings.target, domain=_domain_asked(), tls=uses_tls(settings)
+        failure.code,
+        failure.reason,
+        settings.target,
+        domain=_domain_asked(),
+        tls=uses_tls(settings),
+        located=settings.located,
     )
     for line in _lines(failure, next_step or hint):
         click.echo(folded(line, sys.stderr), err=True)

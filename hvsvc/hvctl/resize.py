@@ -32,6 +32,8 @@ UNREACHABLE_TIMEOUT_S: Final = 20.0
 #: to confirm or to revert, both of which must be tried even where the wait is over
 END_TIMEOUT_S: Final = 300.0
 _POLL_S: Final = 0.5
+_VERIFY_WHY: Final = "whether libvirt and the guest have the size, before it is confirmed"
+_CONFIRM_WHY: Final = "it is as the flavor says"
 
 
 class ResizeError(Exception):
@@ -92,6 +94,18 @@ class Resize:
             self.reasons += [_reason(Reason.NOVA_STATE_UNKNOWN, "Nova confirmed the resize by itself")]
         return "UNCONFIRMED" if self.reasons else "COMPLETE"
 
+    def planned_steps(self) -> list[Document]:
+        """What `run` would do, where nothing is wrong."""
+        planned = {
+            "RESIZE": f"to flavor {self.flavor['name']}",
+            "VERIFY": _VERIFY_WHY,
+            "CONFIRM": _CONFIRM_WHY,
+        }
+        return [
+            {"kind": kind, "effect": "REBOOT", "why": why, "state": "PENDING"}
+            for kind, why in planned.items()
+        ]
+
     def read(self, server: CloudServer) -> Document | None:
         """The domain as hvsvc of the server's host reports it; None where none can be asked there."""
         return None if self._is_out_of_reach(server) else self.read_domain(server)
@@ -147,7 +161,7 @@ class Resize:
 
     def _verify(self) -> list[str]:
         """What is wrong with the resized server; reasons note what could not be seen."""
-        with self._step("VERIFY", "before it is confirmed") as done:
+        with self._step("VERIFY", _VERIFY_WHY) as done:
             answered = "guest_online" in self.before.get("vcpus", {})
             start_s = time.monotonic()
             faults: list[str] = []
@@ -178,7 +192,7 @@ class Resize:
             return [*faults, *silent] or ["hvsvc could not be asked"]
 
     def _confirm(self) -> None:
-        with self._step("CONFIRM", "it is as the flavor says") as done:
+        with self._step("CONFIRM", _CONFIRM_WHY) as done:
             self._act_and_wait({"confirmResize": None}, "confirmation of the resize", self.flavor["name"])
             done("status ACTIVE")
 

@@ -197,6 +197,8 @@ def _run(ctx: click.Context, settings: Settings, resize: Resize, *, dry_run: boo
     }
     failure: Failure | None = None
     try:
+        if dry_run and not already:
+            document["steps"] = resize.planned_steps()
         if already or dry_run:
             document |= {"outcome": "VALIDATED" if dry_run else "COMPLETE", "after": resize.before}
         else:

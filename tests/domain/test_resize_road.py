@@ -123,3 +123,10 @@ def test_without_any_flavor_it_says_what_to_ask_for() -> None:
     (only,) = road.consequences
     assert "4 vCPUs and 1024 MiB or more" in only
     assert "10 GiB" in only
+
+
+def test_the_servers_own_flavor_is_named_where_it_alone_would_do() -> None:
+    (fitting,) = describe_road(replace(SERVED, flavor=flavor("big", vcpus=8)), SIZE, None, None).consequences
+    assert fitting.startswith("but for big, which the server has, no flavor")
+    (small,) = describe_road(SERVED, SIZE, None, None).consequences
+    assert small.startswith("no flavor")

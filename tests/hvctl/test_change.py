@@ -64,3 +64,10 @@ def test_ctrl_c_before_the_answer_says_how_to_repeat_the_request(fake: FakeHvsvc
     _, err = process.communicate(timeout=30)
     assert process.returncode == 130
     assert f"--request-id {fake.requests('RebootDomain')[0].request_id}" in err
+
+
+def test_where_there_is_no_socket_nothing_can_have_been_taken(hvctl: Hvctl) -> None:
+    done = hvctl("setvcpus", "web-1", "4", HVCTL_TARGET="unix:///nonexistent/hvsvc.sock")
+    assert done.returncode == 6
+    assert "there is no socket" in done.stderr
+    assert "--request-id" not in done.stderr

@@ -35,6 +35,10 @@ def test_steps_shown_before_are_not_shown_again() -> None:
 def test_nothing_changed_is_said() -> None:
     lines = operation_lines(operation_document(ended(changed=False)), with_steps=True)
     assert lines[0].endswith("nothing to change: it is so already, each number read back")
+    lines = operation_lines(
+        {"name": "", "done": True, "outcome": "PENDING_REBOOT", "changed": False}, with_steps=True
+    )
+    assert lines[0].endswith("nothing to change: it is stored already, and takes effect at the next reboot")
 
 
 def test_unconfirmed_never_reads_as_done() -> None:

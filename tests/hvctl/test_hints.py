@@ -23,6 +23,7 @@ def test_the_hint_names_the_domain_where_it_is_known() -> None:
 
 def test_no_connection_names_the_target() -> None:
     assert "--target (host-1:9443)" in hint_for("UNAVAILABLE", "", "host-1:9443")
+    assert "--cloud-target (host-1:9443)" in hint_for("UNAVAILABLE", "", "host-1:9443", located=True)
 
 
 def test_a_reason_of_the_service_is_not_taken_for_a_lost_connection() -> None:

@@ -118,6 +118,21 @@ def test_a_host_that_is_no_name_becomes_no_address(
     assert fake.seen == []
 
 
+def test_a_server_on_no_host_is_no_lack_of_rights(run: Run, fake: FakeHvsvc, fake_cloud: FakeCloud) -> None:
+    shelved = {"status": "SHELVED_OFFLOADED", "hostId": ""}
+    for shown in (server(shelved | {"OS-EXT-SRV-ATTR:host": None}), server(shelved, admin=False)):
+        fake_cloud.servers[SERVER_ID] = shown
+        done = run("dominfo", "web-1", "-f", "json")
+        assert (done.returncode, json.loads(done.stdout)["error"]["reason"]) == (4, "SERVER_NOT_ACTIVE")
+        assert "SHELVED_OFFLOADED" in done.stderr
+    assert fake.seen == []
+
+
+def test_no_hvsvc_where_the_cloud_says_names_the_template(run: Run) -> None:
+    done = run("--cloud-target", "unix:///nowhere/{host}", "dominfo", "web-1")
+    assert "check --cloud-target (unix:///nowhere/cmp001)" in done.stderr
+
+
 def test_a_command_that_names_no_server_needs_a_target(run: Run) -> None:
     for command in (("list",), ("health",), ("operations", "show", "0b7c"), ("watch",)):
         done = run(*command)

@@ -81,7 +81,14 @@ def test_a_resize_without_consent_is_refused(run: Run, fake_cloud: FakeCloud) ->
 def test_a_dry_run_asks_nova_for_nothing(run: Run, fake_cloud: FakeCloud) -> None:
     done = run(*SIZE, *CONSENT, "--dry-run")
     assert done.returncode == 0
-    assert json.loads(done.stdout)["outcome"] == "VALIDATED"
+    document = json.loads(done.stdout)
+    assert (document["outcome"], document["changed"]) == ("VALIDATED", False)
+    assert [(step["kind"], step["state"]) for step in document["steps"]] == [
+        ("RESIZE", "PENDING"),
+        ("VERIFY", "PENDING"),
+        ("CONFIRM", "PENDING"),
+    ]
+    assert "big" in document["steps"][0]["why"], "the flavor that is taken"
     assert actions(fake_cloud) == []
 
 
