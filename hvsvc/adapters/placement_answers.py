@@ -78,8 +78,8 @@ def check_status(answer: Answer, what: str) -> None:
     if status in (401, 403):
         raise NotPermittedError(
             Reason.PLACEMENT_NOT_PERMITTED,
-            f"Placement does not permit the credential the {what} (HTTP {status}); give it the admin role, or set "
-            '[placement] policy = "off"',
+            f"Placement does not permit the credential the {what} (HTTP {status}); give it the admin role, or lower "
+            '[placement] policy to "report" or "off"',
             metadata,
         )
     if status == 406:
