@@ -77,6 +77,13 @@ def drift_row(drift: Document) -> tuple[str, ...]:
     )
 
 
+def nothing_text(recorded: int) -> str:
+    """What stands in place of an empty list, where so many domains are on record."""
+    if not recorded:
+        return "Nothing is on record: hvsvc was asked for no change of a domain of this host that lasts."
+    return f"Nothing differs; domains on record: {recorded} (--all shows them)."
+
+
 def _policy_text(drift: Document) -> str:
     policy = safe(drift.get("policy", "unknown").lower())
     return policy if find(drift, "desired.reapply_policy") else f"{policy} (default)"

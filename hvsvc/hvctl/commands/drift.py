@@ -8,7 +8,7 @@ import click
 
 from hvsvc.hvctl.document import document_of, shape_of
 from hvsvc.hvctl.domain_name import domain_name, names_that_begin
-from hvsvc.hvctl.drift_text import HEADINGS, desired_text, drift_lines, drift_row
+from hvsvc.hvctl.drift_text import HEADINGS, desired_text, drift_lines, drift_row, nothing_text
 from hvsvc.hvctl.output import print_many, print_one
 from hvsvc.hvctl.service import connected
 from hvsvc.hvctl.settings import global_options
@@ -92,4 +92,8 @@ def _list(ctx: click.Context, *, with_all: bool) -> None:
             for drift in reply.drifts
             if with_all or drift.status != desired_pb2.Drift.STATUS_IN_SYNC
         ]
-        print_many(service.settings, shown, HEADINGS, drift_row)
+        settings = service.settings
+        if not shown and settings.output_format == "table" and not settings.columns:
+            click.echo(nothing_text(len(reply.drifts)))
+        else:
+            print_many(settings, shown, HEADINGS, drift_row)

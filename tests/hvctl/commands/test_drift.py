@@ -28,6 +28,15 @@ def test_without_a_domain_those_that_drift_are_listed(hvctl: Hvctl) -> None:
     assert [item["status"] for item in json.loads(everything.stdout)] == ["CEILING_LOST", "IN_SYNC"]
 
 
+def test_an_empty_list_says_why(hvctl: Hvctl, fake: FakeHvsvc) -> None:
+    del fake.drifts[0]
+    assert hvctl("drift").stdout == "Nothing differs; domains on record: 1 (--all shows them).\n"
+    assert json.loads(hvctl("drift", "-f", "json").stdout) == []
+    assert hvctl("drift", "-f", "value", "-c", "status").stdout == ""
+    fake.drifts.clear()
+    assert hvctl("drift", "--all").stdout.startswith("Nothing is on record")
+
+
 def test_one_domain_is_asked_by_its_name(hvctl: Hvctl, fake: FakeHvsvc) -> None:
     found = json.loads(hvctl("drift", "web-1", "-f", "json").stdout)
     assert (found["status"], found["desired"]["max_vcpus"], found["policy"]) == ("CEILING_LOST", 8, "REPORT")
