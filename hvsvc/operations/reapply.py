@@ -16,6 +16,7 @@ from hvsvc.errors import DeadlineError, HvsvcError, NotFoundError, UnavailableEr
 from hvsvc.operations.changes import Changes
 from hvsvc.operations.context import Tools
 from hvsvc.operations.domain_watch import DomainWatch
+from hvsvc.operations.drift_log import DriftLog
 from hvsvc.operations.running import Operations
 
 #: who asks, in the journal and the log
@@ -90,6 +91,7 @@ class Reapplier:
         self._operations = operations
         self._settings = settings
         self._watched: dict[str, _Watched] = {}
+        self._drift_log = DriftLog()
         self._watch = DomainWatch(
             tools.hypervisor,
             self.look,
@@ -157,6 +159,7 @@ class Reapplier:
             facts = await self._tools.around.read_domain(uuid, ask_guest=False)
         except NotFoundError:
             return await self._look_at_absent(watched)
+        self._drift_log.tell(desired, facts)
         targets = plan_reapply(desired, facts, self.policy_of(desired))
         if not targets:
             watched.waits_for, watched.next_attempt_s, watched.busy_since_s = "", None, None

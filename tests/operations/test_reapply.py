@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from hvsvc.domain.desired import ReapplyPolicy
 from hvsvc.domain.drift import DriftStatus
@@ -67,6 +68,15 @@ async def test_config_is_written_again_and_nothing_else_is_done(floor_of: FloorO
     record = next(record for record in floor.journal.records.values() if record.caller == CALLER)
     assert (record.target.method, record.target.reboot) == (Method.RAISE_CEILING, RebootMode.NEVER)
     assert floor.journal.desired[UUID].caller == "tester", "the record stays its caller's"
+
+
+async def test_a_loss_is_in_the_log_also_where_nothing_is_done_about_it(floor_of: FloorOf) -> None:
+    floor = await lost(floor_of, ReapplySettings(ReapplyPolicy.REPORT))
+    with capture_logs() as lines:
+        assert await floor.reapplier.look(UUID) is None
+        await floor.reapplier.look(UUID)
+    assert [line["event"] for line in lines] == ["ceiling_lost"]
+    assert acts(floor) == []
 
 
 async def test_then_a_reboot_brings_maximum_and_current_back(floor_of: FloorOf) -> None:
