@@ -116,9 +116,10 @@ def check_max_memory(host: HostFacts, limits: HostLimits, maximum_kib: int) -> I
     """Yields a refusal where one domain's ceiling exceeds what the host may promise (case MEM-10)."""
     capacity = int(host.memory_kib * limits.memory_overcommit_ratio) // MIB_KIB * MIB_KIB
     if maximum_kib > capacity:
+        whole_kib = host.memory_kib // MIB_KIB * MIB_KIB  # a host's memory to the KiB is only hard to read
         yield FailedPreconditionError(
             Reason.ABOVE_HOST_CAPACITY,
-            f"a maximum of {format_kib(maximum_kib)} was asked; the host's {format_kib(host.memory_kib)} times the "
+            f"a maximum of {format_kib(maximum_kib)} was asked; the host's {format_kib(whole_kib)} times the "
             f"overcommit ratio {limits.memory_overcommit_ratio:g} allow {format_kib(capacity)}; ask for at most that",
             {"askedKib": maximum_kib, "limitKib": capacity, "highestKib": capacity},
         )

@@ -112,6 +112,8 @@ def test_mem_10_the_ceiling_is_bounded_by_the_hosts_memory() -> None:
     assert error.reason is Reason.ABOVE_HOST_CAPACITY
     assert error.metadata["highestKib"] == str(96 * GIB)
     assert "96 GiB" in error.message
+    (error,) = check_max_memory(replace(HOST, memory_kib=64 * GIB + 3), HostLimits(), 97 * GIB)
+    assert "the host's 64 GiB times" in error.message
 
 
 def test_growth_counts_what_other_domains_have() -> None:
