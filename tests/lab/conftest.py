@@ -13,6 +13,7 @@ from collections.abc import Generator, Iterator
 import pytest
 
 from tests.lab.cloud import Lab
+from tests.lab.outage import Cloud, Services, forwarded
 
 HERE = pathlib.Path(__file__).parent
 FOLDER = pathlib.Path(os.environ.get("HVSVC_LAB", "/var/tmp/hvsvc-lab"))
@@ -58,6 +59,21 @@ def servers_go(lab: Lab) -> Iterator[None]:
     for server in list(lab.servers):
         if server not in before:
             lab.delete_server(server)
+
+
+@pytest.fixture(scope="module")
+def cloud(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
+    """The lab's APIs behind forwarders that act at a request, for the tests of outages."""
+    with forwarded(lab, tmp_path_factory.mktemp("outages")) as running:
+        yield running
+
+
+@pytest.fixture
+def services(lab: Lab) -> Iterator[Services]:
+    """The lab's services, to be stopped; all are back after the test."""
+    running = Services(lab)
+    yield running
+    running.all_back()
 
 
 def last_lines(path: pathlib.Path, word: str) -> list[str]:

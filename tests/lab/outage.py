@@ -26,6 +26,8 @@ _PORTS = {"nova-api": 8774, "placement": 8778}
 CALL_S, MARGIN_S = 4, 25
 #: `POST /servers/ID/action`
 ACTION = rb"POST /v2\.1/servers/[^/]+/action"
+#: [nova] reboot_timeout_s where the reboot is not over within it
+SHORT_S = 10
 #: no ceiling asked for twice
 CEILINGS = itertools.count(3)
 
@@ -208,3 +210,18 @@ def wait_drift(hvsvc: HvsvcProcess, server: Server, status: str, timeout_s: floa
         f"drift {status}", lambda: hvsvc.hvctl_json("drift", server.name)["status"] == status, timeout_s
     )
     print(f"figure: drift {status} {time.monotonic() - began_s:.1f} s later", flush=True)
+
+
+def settled(lab: Lab, server: Server) -> int:
+    """Waits for a server that runs and a guest that is up; the id of its domain."""
+    lab.wait_active(server)
+    lab.wait_agent(server)
+    number = lab.domain_id(server)
+    assert number is not None
+    return number
+
+
+def ceilings(lab: Lab, server: Server) -> tuple[int, int | None]:
+    """Maximum vCPUs stored and live; live is None where it is off."""
+    sides = libvirt_sides(lab, server)
+    return sides["config"]["maximum_vcpus"], sides["live"] and sides["live"]["maximum_vcpus"]

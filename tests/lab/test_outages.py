@@ -15,27 +15,20 @@ from tests.lab.nova_acts import wait_status
 from tests.lab.outage import (
     ACTION,
     CEILINGS,
+    SHORT_S,
     Cloud,
     Services,
     Started,
     bounded,
+    ceilings,
     check_report,
-    forwarded,
-    libvirt_sides,
     reason_of,
+    settled,
     wait_drift,
     wait_task,
 )
 
-pytestmark = pytest.mark.nova_long
-#: [nova] reboot_timeout_s where the reboot is not over within it
-SHORT_S = 10
-
-
-@pytest.fixture(scope="module")
-def cloud(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    with forwarded(lab, tmp_path_factory.mktemp("outages")) as running:
-        yield running
+pytestmark = [pytest.mark.nova_long, pytest.mark.usefixtures("services")]
 
 
 @pytest.fixture(scope="module")
@@ -53,27 +46,11 @@ def server(servers: dict[str, Server]) -> Server:
     return servers["outage"]
 
 
-@pytest.fixture(autouse=True)
-def services(lab: Lab) -> Iterator[Services]:
-    running = Services(lab)
-    yield running
-    running.all_back()
-
-
 @pytest.fixture(scope="module", autouse=True)
 def reported(lab: Lab) -> Iterator[None]:
     """Whoever comes next may build servers."""
     yield
     Services(lab).wait_reported()
-
-
-def settled(lab: Lab, server: Server) -> int:
-    """Waits for a server that runs and a guest that is up; the id of its domain."""
-    lab.wait_active(server)
-    lab.wait_agent(server)
-    number = lab.domain_id(server)
-    assert number is not None
-    return number
 
 
 def still_busy(hvsvc: HvsvcProcess, server: Server) -> None:
@@ -85,12 +62,6 @@ def still_busy(hvsvc: HvsvcProcess, server: Server) -> None:
     ):
         answer = bounded(hvsvc, *words)
         assert (answer.code, reason_of(answer)) == (5, "SERVER_BUSY"), answer
-
-
-def ceilings(lab: Lab, server: Server) -> tuple[int, int | None]:
-    """Maximum vCPUs stored and live."""
-    sides = libvirt_sides(lab, server)
-    return sides["config"]["maximum_vcpus"], sides["live"] and sides["live"]["maximum_vcpus"]
 
 
 def test_without_nova_compute_what_needs_no_reboot_is_done(

@@ -13,31 +13,25 @@ from tests.lab.outage import (
     ACTION,
     CALL_S,
     CEILINGS,
+    SHORT_S,
     Cloud,
     Services,
     Started,
     bounded,
+    ceilings,
     check_report,
-    forwarded,
     libvirt_sides,
     reason_of,
     reasons_of,
+    settled,
     wait_drift,
 )
 
-pytestmark = pytest.mark.nova_long
+pytestmark = [pytest.mark.nova_long, pytest.mark.usefixtures("services")]
 #: how a service is away, and how hvsvc tells that
 AWAY = pytest.mark.parametrize(
     ("how", "reason"), [("stop", "NOVA_UNAVAILABLE"), ("freeze", "CALL_TIMED_OUT")], ids=["stop", "freeze"]
 )
-#: [nova] reboot_timeout_s where the reboot is not over within it
-SHORT_S = 10
-
-
-@pytest.fixture(scope="module")
-def cloud(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    with forwarded(lab, tmp_path_factory.mktemp("outages")) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -51,28 +45,6 @@ def servers(lab: Lab) -> Iterator[dict[str, Server]]:
 @pytest.fixture(scope="module")
 def server(servers: dict[str, Server]) -> Server:
     return servers["outage"]
-
-
-@pytest.fixture(autouse=True)
-def services(lab: Lab) -> Iterator[Services]:
-    running = Services(lab)
-    yield running
-    running.all_back()
-
-
-def settled(lab: Lab, server: Server) -> int:
-    """Waits for a server that runs and a guest that is up; the id of its domain."""
-    lab.wait_active(server)
-    lab.wait_agent(server)
-    number = lab.domain_id(server)
-    assert number is not None
-    return number
-
-
-def ceilings(lab: Lab, server: Server) -> tuple[int, int]:
-    """Maximum vCPUs stored and live."""
-    sides = libvirt_sides(lab, server)
-    return sides["config"]["maximum_vcpus"], sides["live"]["maximum_vcpus"]
 
 
 @AWAY

@@ -15,24 +15,17 @@ from tests.lab.outage import (
     Services,
     bounded,
     check_report,
-    forwarded,
     libvirt_sides,
     reason_of,
     reasons_of,
     wait_drift,
 )
 
-pytestmark = pytest.mark.nova_long
+pytestmark = [pytest.mark.nova_long, pytest.mark.usefixtures("services")]
 PUT, GET = rb"PUT /allocations/", rb"GET /allocations/"
 MAX_VCPUS, MIB = 12, 1024
 #: each test grows the same domain a little further
 SIZES = itertools.count(3)
-
-
-@pytest.fixture(scope="module")
-def cloud(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cloud]:
-    with forwarded(lab, tmp_path_factory.mktemp("outages")) as running:
-        yield running
 
 
 @pytest.fixture(scope="module")
@@ -47,20 +40,9 @@ def server(lab: Lab, cloud: Cloud) -> Iterator[Server]:
     lab.delete_server(made)
 
 
-@pytest.fixture(autouse=True)
-def services(lab: Lab) -> Iterator[Services]:
-    running = Services(lab)
-    yield running
-    running.all_back()
-
-
 def live_vcpus(lab: Lab, server: Server) -> int:
     number: int = libvirt_sides(lab, server)["live"]["current_vcpus"]
     return number
-
-
-def guest_cpus(lab: Lab, server: Server) -> int:
-    return sum(cpu["online"] for cpu in lab.agent(server, "guest-get-vcpus"))
 
 
 def stop_after_the_read_back(cloud: Cloud, services: Services) -> None:
@@ -97,7 +79,7 @@ def test_without_placement_nothing_grows(
         services.back("placement")
         done = bounded(hvsvc, "scale", server.name, "--vcpus", str(vcpus))
         assert (done.code, done.json["outcome"]) == (0, "COMPLETE"), done
-        assert (live_vcpus(lab, server), guest_cpus(lab, server)) == (vcpus, vcpus)
+        assert (live_vcpus(lab, server), lab.guest_online(server)) == (vcpus, vcpus)
         assert Books(lab).size(server) == (vcpus, 512)
         check_report(lab, hvsvc, server, "IN_SYNC")
 
@@ -138,7 +120,7 @@ def test_placement_that_stops_once_the_growth_is_allocated(
         assert "PLACEMENT_UNAVAILABLE" in reasons_of(answer)
         assert answer.json["steps"][0]["kind"] == "SET_ALLOCATION"
         assert answer.json["steps"][0]["state"] == "DONE"
-        assert (live_vcpus(lab, server), guest_cpus(lab, server)) == (vcpus, vcpus)
+        assert (live_vcpus(lab, server), lab.guest_online(server)) == (vcpus, vcpus)
         check_report(lab, hvsvc, server)
 
         services.back("placement")
@@ -167,7 +149,7 @@ def test_placement_that_stops_before_the_reboot_of_a_growth(
         services.back("placement")
         done = bounded(hvsvc, *asked, "--reboot", "soft", wait_s=60)
         assert (done.code, done.json["outcome"]) == (0, "COMPLETE"), done
-        assert Books(lab).size(server)[0] == vcpus == guest_cpus(lab, server)
+        assert Books(lab).size(server)[0] == vcpus == lab.guest_online(server)
         check_report(lab, hvsvc, server, "IN_SYNC")
 
 
