@@ -19,7 +19,8 @@ BY_REASON: Final[dict[Reason, str]] = {
     Reason.TOPOLOGY_NOT_FACTORABLE: "take the nearest number, or another --topology",
     Reason.AMBIGUOUS_NAME: "name the domain by its uuid; hvctl list -c uuid -c nova.name shows them",
     Reason.REQUEST_ID_REUSED: "leave --request-id out: each command then gets a new one",
-    Reason.DOMAIN_NOT_FOUND: "hvctl list shows the domains of this host; --target asks another host",
+    Reason.DOMAIN_NOT_FOUND: "hvctl list shows the domains of this host, hvctl drift also servers that left it "
+    "(shelved, moved); --target asks another host",
     Reason.SERVER_NOT_FOUND: "ask Nova as an admin whether it is there: openstack server show DOMAIN",
     Reason.NOTHING_RECORDED: "hvctl drift --all lists what is recorded",
     Reason.OPERATION_NOT_FOUND: "hvctl operations list shows those that are kept",
