@@ -83,7 +83,7 @@ class AllocationKeeper:
             try:
                 await self._reconcile(uuid)
             except AbortedError as err:
-                if deadline.over or err.metadata.get("taskState") == "None":
+                if deadline.over or not _passes(err):
                     raise
                 await self._tools.clock.sleep(self._tools.timeouts.nova_poll_interval_s)
             else:
@@ -108,3 +108,8 @@ class AllocationKeeper:
         if written is not None:
             before, after = written
             _log.info("allocation_kept", domain=uuid, before=str(before), after=str(after))
+
+
+def _passes(err: AbortedError) -> bool:
+    """Whether what is in the way goes by itself. A task that Nova left on a server in ERROR does not."""
+    return err.metadata.get("taskState") != "None" and err.metadata.get("status") != "ERROR"

@@ -89,12 +89,18 @@ async def test_an_operation_under_way_is_left_to_itself(floor_of: FloorOf) -> No
     floor.locks.acquire(UUID, "op-2")
 
 
-async def test_a_state_that_is_to_be_left_alone_is_not_waited_for(floor_of: FloorOf) -> None:
+@pytest.mark.parametrize(("status", "task"), [("VERIFY_RESIZE", None), ("ERROR", "resize_migrating")])
+async def test_a_state_that_is_to_be_left_alone_is_not_waited_for(
+    floor_of: FloorOf, status: str, task: str | None
+) -> None:
+    """Nova leaves the task of a resize that its nova-compute never began on the server for good (seen on the lab)."""
     fake, placement = host(**ROOMY, nova=True), grown()
-    fake.server = replace(fake.server, status="VERIFY_RESIZE")
+    fake.server = replace(fake.server, status=status, task_state=task)
     floor, keeper = keeper_of(floor_of, fake, placement)
+    begin_s = fake.clock.time_s
     with pytest.raises(AbortedError) as caught:
         await keeper.keep(UUID)
+    assert fake.clock.time_s < begin_s + floor.tools.timeouts.reboot_timeout_s
     assert caught.value.reason is Reason.SERVER_BUSY
     assert placement.calls == []
     floor.locks.acquire(UUID, "op-1")
