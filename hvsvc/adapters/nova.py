@@ -193,6 +193,8 @@ class NovaServers:
         )
 
     async def _read(self, path: str, what: str, *, microversion: str = MICROVERSION) -> Answer:
+        refused: list[UnavailableError] = []
+
         async def attempts() -> Answer:
             async for attempt in stamina.retry_context(
                 UnavailableError,
@@ -203,12 +205,21 @@ class NovaServers:
                 wait_jitter=0.1,
             ):
                 with attempt:
-                    return await self._in_thread(
-                        lambda: self._session.get(path, what, microversion=microversion)
-                    )
+                    try:
+                        return await self._in_thread(
+                            lambda: self._session.get(path, what, microversion=microversion)
+                        )
+                    except UnavailableError as err:
+                        refused.append(err)
+                        raise
             raise AssertionError("the last attempt returns or raises")
 
-        return await self._bounded(attempts, what)
+        try:
+            return await self._bounded(attempts, what)
+        except DeadlineError as err:
+            if refused:
+                raise refused[-1] from err  # an answer there was; only the repetitions came to no end
+            raise
 
     async def _bounded(self, call: Callable[[], Awaitable[T]], what: str) -> T:
         try:

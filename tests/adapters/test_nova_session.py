@@ -117,6 +117,21 @@ async def test_silence_ends_at_the_deadline_and_the_loop_goes_on(
     assert ticks > 5
 
 
+async def test_what_refused_before_it_fell_silent_is_told_as_refused(cloud: FakeCloud) -> None:
+    """Seen on the lab: a nova-api that was stopped was told as slow, since the repetitions met the deadline."""
+    nova = NovaServers("fake", call_timeout_s=3)
+    cloud.errors["server"] = Fault(status=503, times=1)
+    waiting = asyncio.create_task(nova.read_server(SERVER_ID))
+    while "server" in cloud.errors:  # noqa: ASYNC110  the cloud answers in threads
+        await asyncio.sleep(0.01)
+    cloud.errors["server"] = Fault(hang=True)
+    with pytest.raises(UnavailableError) as caught:
+        await waiting
+    assert caught.value.reason is Reason.NOVA_UNAVAILABLE
+    cloud.release()
+    nova.close()
+
+
 async def test_calls_that_hang_end_and_later_calls_work(cloud: FakeCloud, hasty_nova: NovaServers) -> None:
     cloud.errors["server"] = Fault(hang=True)
     results = await asyncio.gather(
