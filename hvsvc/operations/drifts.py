@@ -23,11 +23,10 @@ _BROUGHT_BACK = {
     ReapplyPolicy.CONFIG: frozenset({DriftStatus.CEILING_LOST}),
     ReapplyPolicy.LIVE: frozenset({DriftStatus.CEILING_LOST, DriftStatus.SHRUNK}),
 }
-#: why nothing is done about another drift
+#: why nothing is done about another drift; LIVE leaves none
 _LEFT = {
     ReapplyPolicy.REPORT: "hvsvc changes nothing by itself",
     ReapplyPolicy.CONFIG: "hvsvc grows nothing by itself",
-    ReapplyPolicy.LIVE: "",
 }
 _BY_ITSELF = {
     DriftStatus.CEILING_LOST: "hvsvc stores the ceiling again by itself; then reboot softly (hvctl reboot)",
