@@ -91,7 +91,7 @@ class AllocationKeeper:
 
     async def _differs(self, uuid: str) -> bool:
         """Looked at without the domain's lock, so that nobody is held up where there is nothing to write."""
-        await wait_settled(self._tools, uuid)
+        await wait_settled(self._tools, uuid, started=True)
         domain = await self._tools.hypervisor.read_domain(uuid)
         async with self._reads:
             domain = await self._tools.around.with_allocation(domain)

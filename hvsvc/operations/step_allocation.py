@@ -18,11 +18,16 @@ _STILL_S = 1.0
 async def set_allocation(tools: Tools, context: Context, step: Step) -> Evidence:
     """Raises the allocation to what the step says; without a size, brings it to the truth.
 
+    A balloon that is on its way, as after a reset of the guest by itself, is waited for
+    then: it would leave behind whatever size was written meanwhile.
+
     :raises HvsvcError: only where it raises: what Placement answered; nothing of the
         domain was changed then. Bringing it to the truth is UNCONFIRMED instead, since
         that must not hide how the change itself ended.
     """
     try:
+        if step.settles:
+            await wait_settled(tools, context.uuid, started=False)
         world = await tools.around.read_world(context.uuid, ask_guest=False)
         wanted = step.allocation or true_size(world.domain)
         changed = world.domain.allocation is None or world.domain.allocation.size != wanted
@@ -51,12 +56,13 @@ async def plan_settling(tools: Tools, uuid: str, *, even_if_there: bool = False)
     return settling(f"allocation {domain.allocation.size} to {true_size(domain)}, what the domain has")
 
 
-async def wait_settled(tools: Tools, uuid: str) -> None:
-    """After a start, waits for the balloon: all of the maximum memory counts as used until it settles (case RB-07).
+async def wait_settled(tools: Tools, uuid: str, *, started: bool) -> None:
+    """Waits while the balloon is on its way: it takes some seconds, and no event tells its end.
 
-    It is on its way then for some seconds, and no event tells its end. One that was put
-    elsewhere and stands still there is not waited for.
+    One that was put elsewhere and stands still there is not waited for.
 
+    :param started: the domain may have started just now: then all of the maximum memory
+        counts as used until the guest takes its balloon into use (case RB-07), and that is waited for too.
     :raises HvsvcError: where libvirt cannot tell.
     """
     deadline = Deadline(tools.clock, tools.timeouts.balloon_timeout_s)
@@ -66,7 +72,7 @@ async def wait_settled(tools: Tools, uuid: str) -> None:
         live, actual_kib = domain.live, domain.balloon.actual_kib
         if not domain.running or live is None or balloon_settled(domain):
             return
-        as_started = memory_reached(actual_kib, live.memory_kib)
+        as_started = started and memory_reached(actual_kib, live.memory_kib)
         if not as_started and actual_kib == before_kib:
             return
         before_kib = actual_kib
