@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from hvsvc.domain.ceiling import format_ceiling, same_ceiling
+from hvsvc.domain.definition import Definition
 from hvsvc.domain.facts import DomainFacts, LifecycleEvent
 from hvsvc.errors import FailedPreconditionError, HvsvcError, Reason
 
@@ -51,6 +52,24 @@ def judge_reboot(
         f"{format_ceiling(live)}, the stored one {format_ceiling(after.config) if after.config else 'none'}; let the "
         "guest obey a shutdown (guest agent, ACPI power button), then repeat the request",
         {"lostMaximumVcpus": wanted.maximum_vcpus, "lostMaximumKib": wanted.memory_kib, **_numbers(after)},
+    )
+
+
+def judge_since(brought: Definition, now: DomainFacts) -> HvsvcError | None:
+    """Says that the ceiling which a reboot brought is lost again; None where it runs, or nothing does.
+
+    While a guest is waited for, somebody may reboot it hard, or define and start it anew:
+    stored and running definition then agree, without the ceiling.
+    """
+    live = now.live
+    if live is None or same_ceiling(brought, live):
+        return None
+    return FailedPreconditionError(
+        Reason.CEILING_LOST,
+        f"the reboot brought the ceiling of {format_ceiling(brought)} into effect, then the domain was started anew, "
+        f"as by a hard reboot, and runs with {format_ceiling(live)} now; repeat the request when nobody else reboots "
+        "the server",
+        {"lostMaximumVcpus": brought.maximum_vcpus, "lostMaximumKib": brought.memory_kib, **_numbers(now)},
     )
 
 

@@ -46,6 +46,8 @@ EXECUTORS: Mapping[StepKind, Executor] = {
 }
 
 
+#: of a domain that goes on changing while it is read
+_READS = 3
 #: whether what was asked for was done is not known
 _UNANSWERED = (DeadlineError, UnavailableError)
 
@@ -176,13 +178,25 @@ class Application:
         return plan
 
     async def _read_world(self) -> World:
-        """Through a restart of libvirt: what was changed so far must not go unjudged for it."""
+        """Through a restart of libvirt: what was changed so far must not go unjudged for it.
+
+        :raises FailedPreconditionError: CEILING_LOST, where what a reboot brought is gone again.
+        """
         tools = self._tools
-        return await read_patiently(
-            tools,
-            lambda: tools.around.read_world(self._context.uuid, ask_guest=True),
-            Deadline(tools.clock, tools.timeouts.guest_ready_timeout_s),
-        )
+        deadline = Deadline(tools.clock, tools.timeouts.guest_ready_timeout_s)
+        world = await read_patiently(tools, self._read_standing, deadline)
+        self._context.require_brought(world.domain)
+        return world
+
+    async def _read_standing(self) -> World:
+        """Reads anew where the domain changed meanwhile: its guest and Nova may take seconds to answer."""
+        tools, uuid = self._tools, self._context.uuid
+        reads = 0
+        while True:
+            world, reads = await tools.around.read_world(uuid, ask_guest=True), reads + 1
+            now = await tools.hypervisor.read_domain(uuid)
+            if _moment(now) == _moment(world.domain) or reads == _READS:
+                return world
 
     async def _judged(self) -> OperationRecord:
         context = self._context
@@ -238,6 +252,11 @@ class Application:
 def _traces(domain: DomainFacts) -> tuple[str, int | None, int | None]:
     vcpus = None if domain.live is None else domain.live.current_vcpus
     return domain.etag, vcpus, domain.used_memory_kib
+
+
+def _moment(domain: DomainFacts) -> tuple[object, ...]:
+    """What a verdict looks at that can change from one read to the next."""
+    return domain.id, domain.state, domain.etag, domain.live, domain.balloon.actual_kib
 
 
 def _bug(err: Exception) -> HvsvcError:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from hvsvc.domain.definition import Definition
 from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.outcome import Note
+from hvsvc.domain.reboot_verdict import judge_since
 from hvsvc.domain.target import Target
 from hvsvc.errors import HvsvcError
 from hvsvc.operations.ports import Clock, Guest, Hypervisor, Journal, Servers
@@ -54,6 +56,8 @@ class Context:
     #: its allocation in Placement was, which alone is nothing that was asked for
     allocated: bool = False
     rebooted: bool = False
+    #: the definition whose ceiling the reboot was seen to bring into effect
+    brought: Definition | None = None
     #: ids the guest had before vCPUs were added; None where it could not tell
     guest_ids_before: frozenset[int] | None = None
     guest_error: HvsvcError | None = None
@@ -62,6 +66,15 @@ class Context:
     #: when the balloon last moved, seconds since the epoch: older guest statistics say nothing
     balloon_moved_s: float | None = None
     notes: list[Note] = field(default_factory=list)
+
+    def require_brought(self, domain: DomainFacts) -> None:
+        """Refuses to go on, or to judge, where what a reboot brought is gone again.
+
+        :raises FailedPreconditionError: CEILING_LOST.
+        """
+        lost = None if self.brought is None else judge_since(self.brought, domain)
+        if lost is not None:
+            raise lost
 
 
 @dataclass(frozen=True, slots=True)

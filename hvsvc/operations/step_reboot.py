@@ -46,6 +46,7 @@ async def reboot(tools: Tools, context: Context, step: Step) -> Evidence:
     lost = judge_reboot(before, after, kinds)
     if lost is not None:
         raise lost
+    context.brought = before.config
     if was_regenerated(kinds):
         context.notes.append(
             Note(

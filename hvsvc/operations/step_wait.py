@@ -19,7 +19,8 @@ async def wait_for_guest(tools: Tools, context: Context, step: Step) -> Evidence
 
     :raises FailedPreconditionError: GUEST_NOT_BOOTED, where a reboot is to be followed
         by a growth and neither the agent nor the balloon driver gave a sign: vCPUs are
-        not added to a guest that may still be in its firmware.
+        not added to a guest that may still be in its firmware. CEILING_LOST, where it was
+        rebooted hard meanwhile.
     """
     after_reboot = context.rebooted
     timeouts = tools.timeouts
@@ -36,6 +37,7 @@ async def wait_for_guest(tools: Tools, context: Context, step: Step) -> Evidence
         if (settled and (agent or _up_without_agent(context.domain))) or deadline.over:
             break
         await deadline.pause(timeouts.poll_interval_s)
+    context.require_brought(context.domain)
     if after_reboot:
         context.balloon_moved_s = tools.clock.now_s()
     if after_reboot and not agent and not boot_seen(context.domain) and context.target.vcpus is not None:

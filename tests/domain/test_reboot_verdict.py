@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hvsvc.domain.facts import DomainFacts, DomainState, LifecycleEvent
-from hvsvc.domain.reboot_verdict import judge_reboot, was_regenerated
+from hvsvc.domain.reboot_verdict import judge_reboot, judge_since, was_regenerated
 from hvsvc.domain.topology import Topology
 from hvsvc.errors import HvsvcError, Reason
 from tests.fakes.worlds import GIB, MIB, facts
@@ -136,3 +136,18 @@ def test_mem_08_a_maximum_rounded_at_the_start_holds() -> None:
     odd = {**RAISED, "memory_kib": 976563}
     after = rebooted(odd, live={**odd, "memory_kib": 976896})
     assert judge_reboot(facts(odd, live=FLAVOR), after, SOFT) is None
+
+
+def test_what_a_reboot_brought_may_be_lost_again_while_the_guest_is_waited_for() -> None:
+    brought = BEFORE.config
+    assert brought is not None
+    assert judge_since(brought, rebooted(RAISED)) is None
+    assert judge_since(brought, rebooted({**RAISED, "current": 8})) is None
+    error = judge_since(brought, rebooted(FLAVOR))
+    assert error is not None
+    assert error.reason is Reason.CEILING_LOST
+    assert (error.metadata["lostMaximumVcpus"], error.metadata["liveMaximumVcpus"]) == ("8", "2")
+    only_stored = judge_since(brought, rebooted(RAISED, live=FLAVOR))
+    assert only_stored is not None, "what runs decides"
+    off = replace(rebooted(RAISED), live=None, id=None, state=DomainState.SHUT_OFF)
+    assert judge_since(brought, off) is None, "that is told as such"

@@ -136,6 +136,11 @@ class FakeHost:
         """An operator's virsh edit."""
         self.config_xml = edit_definition(self.config_xml, edit)
 
+    def restart_with(self, xml: str) -> None:
+        """Somebody else starts it anew from another definition, as a hard reboot does."""
+        self.config_xml = xml
+        self._start()
+
     def _start(self) -> None:
         self.id += 1
         self._boot()

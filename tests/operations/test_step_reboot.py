@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
 from hvsvc.domain.facts import Balloon, LifecycleEvent
 from hvsvc.domain.outcome import Outcome
 from hvsvc.domain.steps import StepState
-from hvsvc.domain.target import Method, Target
+from hvsvc.domain.target import Method, RebootMode, Target
 from hvsvc.errors import (
     AbortedError,
     FailedPreconditionError,
@@ -17,7 +18,8 @@ from hvsvc.errors import (
     UnavailableError,
 )
 from tests.fakes.host import host
-from tests.fakes.targets import RAISE, mutations
+from tests.fakes.targets import GROW, RAISE, ROOMY, mutations
+from tests.fakes.worlds import GIB, domain_xml
 from tests.operations.conftest import Floor
 
 FloorOf = Callable[..., Floor]
@@ -38,6 +40,45 @@ async def test_nova_fallback_is_ceiling_lost_with_what_is_true_now(floor_of: Flo
     assert record.now.live.maximum_vcpus == 2
     assert record.failed_step == 1
     assert record.steps[1].state is StepState.FAILED
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        Target(Method.REBOOT_DOMAIN),
+        RAISE,
+        Target(Method.RAISE_CEILING, max_vcpus=8, reboot=RebootMode.SOFT),
+        replace(GROW, max_vcpus=8, max_memory_kib=4 * GIB, reboot=RebootMode.SOFT),
+    ],
+    ids=lambda target: target.method.value,
+)
+@pytest.mark.parametrize("nova", [True, False])
+@pytest.mark.parametrize("moment", ["ping", "read_cpus"])
+async def test_rb_04_a_ceiling_lost_again_while_the_guest_is_waited_for_is_not_done(
+    floor_of: FloorOf, target: Target, nova: bool, moment: str
+) -> None:
+    fake = host(**({**ROOMY} if target.method is Method.REBOOT_DOMAIN else {}), nova=nova)
+    first_id, flavor = fake.id, domain_xml(nova=nova)
+
+    def reboot_hard(name: str) -> None:
+        if name == moment and fake.id == first_id + 1:
+            fake.restart_with(flavor)
+
+    fake.before_call = reboot_hard
+    error = await floor_of(fake).error(target)
+    assert fake.id == first_id + 2
+    assert error.reason is Reason.CEILING_LOST, error
+    assert error.metadata["liveMaximumVcpus"] == "2"
+
+
+async def test_a_restart_that_keeps_the_ceiling_is_no_loss(floor_of: FloorOf) -> None:
+    fake = host(nova=True)
+    first_id = fake.id
+    fake.before_call = lambda name: (
+        fake.restart_with(fake.config_xml) if name == "ping" and fake.id == first_id + 1 else None
+    )
+    assert (await floor_of(fake).result(RAISE)).outcome is Outcome.COMPLETE
+    assert fake.id == first_id + 2
 
 
 async def test_a_lost_ceiling_is_seen_without_events_too(floor_of: FloorOf) -> None:
