@@ -7,40 +7,33 @@ and shows an action's events to the owner too (2.51).
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
-from typing import TypeVar
 from urllib.parse import quote
 
-import stamina
-
-from hvsvc.adapters.libvirt_workers import Workers
+from hvsvc.adapters.cloud_calls import CloudCalls
+from hvsvc.adapters.cloud_session import CloudService
 from hvsvc.adapters.nova_answers import (
+    check_status,
     parse_flavor_projects,
     parse_flavors,
     parse_reboot_result,
     parse_request_id,
     parse_server,
 )
-from hvsvc.adapters.nova_session import MICROVERSION, NovaSession, Order
 from hvsvc.adapters.openstack_answer import Answer
 from hvsvc.domain.facts import ServerFacts
 from hvsvc.domain.flavor import Flavor
 from hvsvc.errors import (
     AbortedError,
-    DeadlineError,
     FailedPreconditionError,
     HvsvcError,
     NotPermittedError,
     Reason,
-    UnavailableError,
 )
 
-T = TypeVar("T")
+NOVA = CloudService(
+    "nova", "compute", "2.51", Reason.NOVA_UNAVAILABLE, Reason.NOVA_NOT_PERMITTED, check_status
+)
 
-#: calls at once; more wait, within their deadline
-_THREADS = 4
-_READ_ATTEMPTS = 3
 #: lists flavors with their extra specs
 _FLAVORS_MICROVERSION = "2.61"
 #: of up to 1000 flavors each ([api] max_limit)
@@ -50,8 +43,7 @@ _FLAVOR_PAGES = 20
 class NovaServers:
     """The `Servers` of a running daemon.
 
-    It connects at the first call, and anew after Keystone or Nova were gone. Reads are
-    repeated while Nova is unavailable; a reboot is asked for once and never again.
+    Reads are repeated while Nova is unavailable; a reboot is asked for once and never again.
 
     :param cloud: a name in clouds.yaml, or "envvars".
     :param call_timeout_s: bound of every method, repetitions included; a refused reboot may
@@ -59,9 +51,7 @@ class NovaServers:
     """
 
     def __init__(self, cloud: str, *, call_timeout_s: float) -> None:
-        self._session = NovaSession(cloud, call_timeout_s)
-        self._call_timeout_s = call_timeout_s
-        self._workers = Workers(_THREADS, "nova")
+        self._calls = CloudCalls(cloud, NOVA, call_timeout_s)
 
     def check(self) -> None:
         """Looks the cloud up in its configuration, without a call to it; blocks on the disk only.
@@ -69,11 +59,11 @@ class NovaServers:
         :raises FailedPreconditionError: NOVA_NOT_CONFIGURED; there is no such cloud,
             or it lacks what signing in needs.
         """
-        self._session.check()
+        self._calls.check()
 
     def close(self) -> None:
         """Ends the threads as their calls end; it does not wait."""
-        self._workers.stop()
+        self._calls.close()
 
     async def read_server(self, server_id: str) -> ServerFacts:
         """Reads the server. Host and libvirt name are None where the credential is not an admin's.
@@ -98,17 +88,13 @@ class NovaServers:
         path = f"/servers/{quote(server_id, safe='')}/action"
         body = {"reboot": {"type": "SOFT"}}
         what = f"soft reboot of server {server_id}"
-        order = Order(self._call_timeout_s)
         try:
-            answer = await self._bounded(
-                lambda: self._in_thread(lambda: self._session.post(path, body, what, order)), what
-            )
+            async with self._calls.within_timeout(what) as calls:
+                answer = await calls.post(path, body, what)
         except FailedPreconditionError as err:
             if err.reason is not Reason.NOVA_REFUSED:
                 raise
             raise await self._explain(server_id, err) from err
-        finally:
-            order.withdraw()  # a thread that still signs in must not reboot what nobody waits for
         return parse_request_id(answer, server_id)
 
     async def read_reboot_result(self, server_id: str, request_id: str) -> str | None:
@@ -192,47 +178,6 @@ class NovaServers:
             metadata,
         )
 
-    async def _read(self, path: str, what: str, *, microversion: str = MICROVERSION) -> Answer:
-        refused: list[UnavailableError] = []
-
-        async def attempts() -> Answer:
-            async for attempt in stamina.retry_context(
-                UnavailableError,
-                attempts=_READ_ATTEMPTS,
-                timeout=None,
-                wait_initial=0.2,
-                wait_max=2,
-                wait_jitter=0.1,
-            ):
-                with attempt:
-                    try:
-                        return await self._in_thread(
-                            lambda: self._session.get(path, what, microversion=microversion)
-                        )
-                    except UnavailableError as err:
-                        refused.append(err)
-                        raise
-            raise AssertionError("the last attempt returns or raises")
-
-        try:
-            return await self._bounded(attempts, what)
-        except DeadlineError as err:
-            if refused:
-                raise refused[-1] from err  # an answer there was; only the repetitions came to no end
-            raise
-
-    async def _bounded(self, call: Callable[[], Awaitable[T]], what: str) -> T:
-        try:
-            async with asyncio.timeout(self._call_timeout_s):
-                return await call()
-        except TimeoutError as err:
-            self._session.forget()
-            raise DeadlineError(
-                Reason.CALL_TIMED_OUT,
-                f"no answer of Nova for the {what} within {self._call_timeout_s:g} s ([nova] call_timeout_s); see "
-                "whether Keystone and Nova work, then ask again",
-                {"timeoutS": f"{self._call_timeout_s:g}"},
-            ) from err
-
-    async def _in_thread(self, call: Callable[[], T]) -> T:
-        return await asyncio.wrap_future(self._workers.submit(call))
+    async def _read(self, path: str, what: str, *, microversion: str = NOVA.microversion) -> Answer:
+        async with self._calls.within_timeout(what) as calls:
+            return await calls.read(path, what, microversion=microversion)

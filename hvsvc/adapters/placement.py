@@ -8,16 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable
-from functools import partial
-from typing import TypeVar
 from urllib.parse import quote
 
-import stamina
-
-from hvsvc.adapters.libvirt_workers import Workers
-from hvsvc.adapters.nova_session import CloudService, NovaSession, Order
-from hvsvc.adapters.openstack_answer import Answer
+from hvsvc.adapters.cloud_calls import CloudCalls, TimedCalls
+from hvsvc.adapters.cloud_session import CloudService
 from hvsvc.adapters.placement_answers import (
     Consumer,
     check_status,
@@ -30,11 +24,6 @@ from hvsvc.adapters.placement_answers import (
 from hvsvc.domain.allocation import AllocationFacts, ProviderRoom, Size, check_room
 from hvsvc.errors import AbortedError, DeadlineError, HvsvcError, Reason, UnavailableError
 
-T = TypeVar("T")
-
-#: calls at once; more wait, within their deadline
-_THREADS = 4
-_READ_ATTEMPTS = 3
 #: other consumers of the same host raise the provider's generation too, so a conflict is ordinary
 _WRITE_ATTEMPTS = 10
 #: longest wait before the second attempt; as much longer before each one after it
@@ -58,13 +47,11 @@ class PlacementAllocations:
     """
 
     def __init__(self, cloud: str, *, call_timeout_s: float) -> None:
-        self._session = NovaSession(cloud, call_timeout_s, PLACEMENT)
-        self._call_timeout_s = call_timeout_s
-        self._workers = Workers(_THREADS, "placement")
+        self._calls = CloudCalls(cloud, PLACEMENT, call_timeout_s)
 
     def close(self) -> None:
         """Ends the threads as their calls end; it does not wait."""
-        self._workers.stop()
+        self._calls.close()
 
     async def read_allocation(self, server_id: str) -> AllocationFacts:
         """Reads what the server has allocated on its compute provider.
@@ -74,19 +61,16 @@ class PlacementAllocations:
         :raises UnavailableError: PLACEMENT_UNAVAILABLE, also for an answer that makes no sense.
         :raises DeadlineError: CALL_TIMED_OUT.
         """
-
-        async def read() -> AllocationFacts:
-            return find_compute(await self._read_consumer(server_id), server_id)
-
-        return await self._bounded(read(), f"allocation of server {server_id}")
+        async with self._calls.within_timeout(f"allocation of server {server_id}") as calls:
+            return find_compute(await _read_consumer(calls, server_id), server_id)
 
     async def read_room(self, resource_provider: str) -> ProviderRoom:
         """Reads inventory and usage of the provider.
 
         :raises NotPermittedError, UnavailableError, DeadlineError: as `read_allocation`.
         """
-        what = f"inventory of provider {resource_provider}"
-        return await self._bounded(self._read_room(resource_provider), what)
+        async with self._calls.within_timeout(f"inventory of provider {resource_provider}") as calls:
+            return await _read_room(calls, resource_provider)
 
     async def set_allocation(self, server_id: str, seen: AllocationFacts, wanted: Size) -> AllocationFacts:
         """Sets the two classes where they still are as `seen`; returns them as read back.
@@ -103,93 +87,65 @@ class PlacementAllocations:
             may have been written.
         """
         what = f"allocation of {wanted} to server {server_id}"
-        order = Order(self._call_timeout_s)
         sent = asyncio.Event()
         try:
-            return await self._bounded(self._set(server_id, seen, wanted, what, order, sent), what)
+            async with self._calls.within_timeout(what) as calls:
+                return await _set(calls, server_id, seen, wanted, what, sent)
         except (UnavailableError, DeadlineError) as err:
             if sent.is_set():
                 err.message = (
                     f"the {what} may have been written, though that was not read back ({err.message})"
                 )
             raise
-        finally:
-            order.withdraw()  # a thread that still signs in must not write what nobody waits for
 
-    async def _set(
-        self,
-        server_id: str,
-        seen: AllocationFacts,
-        wanted: Size,
-        what: str,
-        order: Order,
-        sent: asyncio.Event,
-    ) -> AllocationFacts:
-        for attempt in range(_WRITE_ATTEMPTS):
-            await asyncio.sleep(random.uniform(0, attempt * _STEP_ASIDE_S))  # noqa: S311 no secret
-            consumer = await self._read_consumer(server_id)
-            now = find_compute(consumer, server_id)
-            if now != seen:
-                raise _changed(server_id, f"it was {seen.size}, and is {now.size} now")
-            body = consumer.replaced(seen.resource_provider, wanted)
-            sent.set()
-            answer = await self._in_thread(partial(self._session.put, _of(server_id), body, what, order))
-            if answer.status != 409:
-                return find_compute(await self._read_consumer(server_id), server_id)
-            sent.clear()
-            if not is_concurrent_update(answer):
-                raise await self._explain(seen, wanted, what)
-        raise _changed(server_id, f"{_WRITE_ATTEMPTS} writes met another one")
 
-    async def _explain(self, seen: AllocationFacts, wanted: Size, what: str) -> HvsvcError:
-        """Why Placement refused, from its inventory: its message is for people and changes."""
-        unexplained = refused(what, {"httpStatus": 409})
-        try:
-            room = await self._read_room(seen.resource_provider)
-        except HvsvcError:
-            return unexplained
-        return next(check_room(room, seen.size, wanted), unexplained)
+async def _set(
+    calls: TimedCalls,
+    server_id: str,
+    seen: AllocationFacts,
+    wanted: Size,
+    what: str,
+    sent: asyncio.Event,
+) -> AllocationFacts:
+    for attempt in range(_WRITE_ATTEMPTS):
+        await asyncio.sleep(random.uniform(0, attempt * _STEP_ASIDE_S))  # noqa: S311 no secret
+        consumer = await _read_consumer(calls, server_id)
+        now = find_compute(consumer, server_id)
+        if now != seen:
+            raise _changed(server_id, f"it was {seen.size}, and is {now.size} now")
+        body = consumer.replaced(seen.resource_provider, wanted)
+        sent.set()
+        answer = await calls.put(_of(server_id), body, what)
+        if answer.status != 409:
+            return find_compute(await _read_consumer(calls, server_id), server_id)
+        sent.clear()
+        if not is_concurrent_update(answer):
+            raise await _explain(calls, seen, wanted, what)
+    raise _changed(server_id, f"{_WRITE_ATTEMPTS} writes met another one")
 
-    async def _read_consumer(self, server_id: str) -> Consumer:
-        return parse_consumer(await self._read(_of(server_id), f"allocation of server {server_id}"))
 
-    async def _read_room(self, resource_provider: str) -> ProviderRoom:
-        path = f"/resource_providers/{quote(resource_provider, safe='')}"
-        what = f"provider {resource_provider}"
-        inventories, usages = await asyncio.gather(
-            self._read(f"{path}/inventories", f"inventory of {what}"),
-            self._read(f"{path}/usages", f"usage of {what}"),
-        )
-        return parse_room(inventories, usages)
+async def _explain(calls: TimedCalls, seen: AllocationFacts, wanted: Size, what: str) -> HvsvcError:
+    """Why Placement refused, from its inventory: its message is for people and changes."""
+    unexplained = refused(what, {"httpStatus": 409})
+    try:
+        room = await _read_room(calls, seen.resource_provider)
+    except HvsvcError:
+        return unexplained
+    return next(check_room(room, seen.size, wanted), unexplained)
 
-    async def _read(self, path: str, what: str) -> Answer:
-        async for attempt in stamina.retry_context(
-            UnavailableError,
-            attempts=_READ_ATTEMPTS,
-            timeout=None,
-            wait_initial=0.2,
-            wait_max=2,
-            wait_jitter=0.1,
-        ):
-            with attempt:
-                return await self._in_thread(lambda: self._session.get(path, what))
-        raise AssertionError("the last attempt returns or raises")
 
-    async def _bounded(self, work: Awaitable[T], what: str) -> T:
-        try:
-            async with asyncio.timeout(self._call_timeout_s):
-                return await work
-        except TimeoutError as err:
-            self._session.forget()
-            raise DeadlineError(
-                Reason.CALL_TIMED_OUT,
-                f"no answer of Placement for the {what} within {self._call_timeout_s:g} s ([placement] "
-                "call_timeout_s); see whether Keystone and Placement work, then ask again",
-                {"timeoutS": f"{self._call_timeout_s:g}"},
-            ) from err
+async def _read_consumer(calls: TimedCalls, server_id: str) -> Consumer:
+    return parse_consumer(await calls.read(_of(server_id), f"allocation of server {server_id}"))
 
-    async def _in_thread(self, call: Callable[[], T]) -> T:
-        return await asyncio.wrap_future(self._workers.submit(call))
+
+async def _read_room(calls: TimedCalls, resource_provider: str) -> ProviderRoom:
+    path = f"/resource_providers/{quote(resource_provider, safe='')}"
+    what = f"provider {resource_provider}"
+    inventories, usages = await asyncio.gather(
+        calls.read(f"{path}/inventories", f"inventory of {what}"),
+        calls.read(f"{path}/usages", f"usage of {what}"),
+    )
+    return parse_room(inventories, usages)
 
 
 def _of(server_id: str) -> str:

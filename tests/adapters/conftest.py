@@ -34,11 +34,3 @@ async def nova(cloud: FakeCloud) -> AsyncIterator[NovaServers]:
     servers = NovaServers("fake", call_timeout_s=8)
     yield servers
     servers.close()
-
-
-@pytest.fixture
-async def hasty_nova(cloud: FakeCloud) -> AsyncIterator[NovaServers]:
-    """The adapter, with a deadline that is soon reached."""
-    servers = NovaServers("fake", call_timeout_s=0.5)
-    yield servers
-    servers.close()

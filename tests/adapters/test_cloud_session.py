@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-
 import pytest
 
 from hvsvc.adapters.nova import NovaServers
 from hvsvc.errors import (
-    DeadlineError,
     FailedPreconditionError,
     Reason,
     UnavailableError,
 )
 from tests.fakes.cloud import REQUEST_ID, SERVER_ID, CloudsYaml, FakeCloud, Fault
-
-
-@pytest.mark.parametrize("fault", [Fault(status=503), Fault(cut=True)], ids=["503", "cut"])
-async def test_a_read_outlives_a_moment_of_trouble(cloud: FakeCloud, nova: NovaServers, fault: Fault) -> None:
-    fault.times = 2
-    cloud.errors["server"] = fault
-    assert (await nova.read_server(SERVER_ID)).id == SERVER_ID
-    assert len(cloud.requests("server")) == 3
 
 
 @pytest.mark.parametrize("fault", [Fault(status=503), Fault(cut=True)], ids=["503", "cut"])
@@ -96,88 +84,6 @@ async def test_a_corrected_clouds_yaml_counts_without_a_restart(
     clouds_yaml.write(right)
     cloud.errors.clear()
     assert (await nova.read_server(SERVER_ID)).id == SERVER_ID
-
-
-@pytest.mark.parametrize("fault", [Fault(hang=True), Fault(drip=True)], ids=["hang", "drip"])
-@pytest.mark.parametrize("place", ["auth", "server"])
-async def test_silence_ends_at_the_deadline_and_the_loop_goes_on(
-    cloud: FakeCloud, hasty_nova: NovaServers, place: str, fault: Fault
-) -> None:
-    cloud.errors[place] = fault
-    begin = time.monotonic()
-    waiting = asyncio.create_task(hasty_nova.read_server(SERVER_ID))
-    ticks = 0
-    while not waiting.done():
-        await asyncio.sleep(0.01)
-        ticks += 1
-        assert time.monotonic() - begin < 15, "the deadline of 0.5 s did not hold"
-    with pytest.raises(DeadlineError, match="call_timeout_s") as caught:
-        await waiting
-    assert caught.value.reason is Reason.CALL_TIMED_OUT
-    assert ticks > 5
-
-
-async def test_what_refused_before_it_fell_silent_is_told_as_refused(cloud: FakeCloud) -> None:
-    """Seen on the lab: a nova-api that was stopped was told as slow, since the repetitions met the deadline."""
-    nova = NovaServers("fake", call_timeout_s=3)
-    cloud.errors["server"] = Fault(status=503, times=1)
-    waiting = asyncio.create_task(nova.read_server(SERVER_ID))
-    while "server" in cloud.errors:  # noqa: ASYNC110  the cloud answers in threads
-        await asyncio.sleep(0.01)
-    cloud.errors["server"] = Fault(hang=True)
-    with pytest.raises(UnavailableError) as caught:
-        await waiting
-    assert caught.value.reason is Reason.NOVA_UNAVAILABLE
-    cloud.release()
-    nova.close()
-
-
-async def test_calls_that_hang_end_and_later_calls_work(cloud: FakeCloud, hasty_nova: NovaServers) -> None:
-    cloud.errors["server"] = Fault(hang=True)
-    results = await asyncio.gather(
-        *(hasty_nova.read_server(SERVER_ID) for _ in range(10)), return_exceptions=True
-    )
-    assert {type(result) for result in results} == {DeadlineError}
-    assert len(cloud.requests("server")) <= 4, "calls at once are bounded"
-    cloud.errors.clear()
-    cloud.release()
-    for _ in range(20):
-        try:
-            found = await hasty_nova.read_server(SERVER_ID)
-            break
-        except DeadlineError:
-            continue
-    assert found.id == SERVER_ID
-
-
-async def test_a_reboot_that_nobody_waits_for_is_not_asked_later(
-    cloud: FakeCloud, hasty_nova: NovaServers
-) -> None:
-    cloud.errors["auth"] = Fault(drip=True)
-    with pytest.raises(DeadlineError):
-        await hasty_nova.reboot_soft(SERVER_ID)
-    cloud.errors.clear()
-    cloud.release()
-    while not any(seen.place == "server" for seen in cloud.seen):
-        try:  # goes through the same thread, or one beside it
-            await hasty_nova.read_server(SERVER_ID)
-        except DeadlineError:
-            continue
-    await asyncio.sleep(0.3)
-    assert cloud.requests("reboot") == []
-
-
-async def test_a_cancelled_reboot_is_not_asked_later(cloud: FakeCloud, nova: NovaServers) -> None:
-    cloud.errors["auth"] = Fault(hang=True, times=1)
-    asking = asyncio.create_task(nova.reboot_soft(SERVER_ID))
-    await asyncio.to_thread(cloud.wait_for, "auth")
-    asking.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asking
-    cloud.release()
-    await nova.read_server(SERVER_ID)
-    await asyncio.sleep(0.3)
-    assert cloud.requests("reboot") == []
 
 
 @pytest.mark.parametrize(

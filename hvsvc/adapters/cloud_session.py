@@ -1,4 +1,4 @@
-"""One signed-in session with Nova or Placement: HTTP in, errors of ours out. Blocks: for worker threads."""
+"""One signed-in session with a service of the cloud: HTTP in, errors of ours out. Blocks: for worker threads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from keystoneauth1.session import Session
 from openstack import exceptions as sdk
 from requests import Response
 
-from hvsvc.adapters.nova_answers import check_status
 from hvsvc.adapters.openstack_answer import Answer
 from hvsvc.errors import (
     DeadlineError,
@@ -27,8 +26,6 @@ from hvsvc.errors import (
     Reason,
     UnavailableError,
 )
-
-MICROVERSION = "2.51"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +44,6 @@ class CloudService:
     not_permitted: Reason
     check: Callable[[Answer, str], None]
 
-
-NOVA = CloudService(
-    "nova", "compute", MICROVERSION, Reason.NOVA_UNAVAILABLE, Reason.NOVA_NOT_PERMITTED, check_status
-)
 
 _ONE_TRY: dict[str, Any] = {
     "raise_exc": False,
@@ -105,15 +98,15 @@ class _Session(Session):
             self._of_thread.signs_in = False
 
 
-class NovaSession:
-    """Calls Nova, or another service, as the cloud's user.
+class CloudSession:
+    """Calls one service as the cloud's user.
 
     :param cloud: a name in clouds.yaml, or "envvars".
     :param io_timeout_s: longest silence of a connection; what an answer that drips in
         takes in all is bounded by the caller.
     """
 
-    def __init__(self, cloud: str, io_timeout_s: float, service: CloudService = NOVA) -> None:
+    def __init__(self, cloud: str, io_timeout_s: float, service: CloudService) -> None:
         self._cloud = cloud
         self._service = service
         self._io_timeout_s = io_timeout_s
