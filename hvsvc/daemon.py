@@ -138,7 +138,8 @@ async def run(config: Config) -> None:
     stop = _stop_on_signals()
     metrics, health = Metrics(), build_health()
     async with AsyncExitStack() as stack:
-        parts = await _assemble(config, stack)
+        parts = await _assemble(config, stack, metrics)
+        metrics.follow_ceilings(parts.reapplier.count_lost)
         server = build_server(
             parts.use_cases,
             daemon_settings.interceptor(config, metrics),
@@ -188,14 +189,16 @@ def _stop_on_signals() -> asyncio.Event:
     return stop
 
 
-async def _assemble(config: Config, stack: AsyncExitStack) -> Parts:
+async def _assemble(config: Config, stack: AsyncExitStack, metrics: Metrics) -> Parts:
     clock = SystemClock()
     journal = SqliteJournal(
         config.journal.path, call_timeout_s=config.journal.call_timeout_s, keep_days=config.journal.keep_days
     )
     try:
         await stack.enter_async_context(journal)
-        operations = Operations(journal, clock, max_operations=config.limits.max_operations)
+        operations = Operations(
+            journal, clock, max_operations=config.limits.max_operations, ended=metrics.operation_ended
+        )
         if interrupted := await operations.end_interrupted():
             _log.warning("operations_were_interrupted", count=interrupted)
     except HvsvcError as err:

@@ -286,7 +286,7 @@ def test_a_ceiling_raised_on_the_qemu_driver_is_there_after_a_restart(
     stored = new_embed_root.path / "etc/qemu"
     stored.mkdir()
     (stored / "web.xml").write_text(DEFINITION)
-    with DaemonProcess(new_embed_root.uri) as process:
+    with DaemonProcess(new_embed_root.uri, '[metrics]\nlisten = "127.0.0.1:0"\n') as process:
         process.start()
         with process.channel() as channel:
             before = DomainServiceStub(channel).GetDomain(domain_pb2.GetDomainRequest(name="web"), timeout=60)
@@ -302,6 +302,11 @@ def test_a_ceiling_raised_on_the_qemu_driver_is_there_after_a_restart(
         assert result.changed
         assert (before.vcpus.maximum_config, result.after.vcpus.maximum_config) == (2, 6)
         assert result.after.topology.config.sockets == 6
+        url = f"http://127.0.0.1:{process.event('metrics')['port']}/metrics"
+        with urllib.request.urlopen(url, timeout=10) as reply:
+            figures = reply.read().decode().splitlines()
+        assert 'hvsvc_operations_total{method="RaiseCeiling",outcome="PENDING_REBOOT"} 1.0' in figures
+        assert "hvsvc_ceilings_lost 0.0" in figures
         assert process.stop() == 0
         process.start_again()
         with process.channel() as channel:

@@ -45,6 +45,8 @@ class OperationRecord:
     failed_step: int | None = None
     now: DomainFacts | None = None
     cancel_requested: bool = False
+    #: Nova's name of the server; "" for a domain that is not Nova's
+    server_name: str = ""
 
     @property
     def done(self) -> bool:

@@ -149,3 +149,16 @@ def _affect(wanted: int, live: int, config: int) -> Affect | None:
     if live > wanted:
         return Affect.CONFIG
     return Affect.LIVE if config > wanted else Affect.LIVE_AND_CONFIG
+
+
+def describe_giving_up(attempts: int, failure: str) -> str:
+    """Why nothing more is tried by itself; `failure` is how the last attempt failed, "" where it did not."""
+    if failure:
+        return (
+            f"hvsvc gave up after {attempts} attempts; {failure}; then ask again (hvctl raise, or hvctl drift "
+            "--policy)"
+        )
+    return (
+        f"it was lost again after {attempts} attempts: somebody else writes the definition; find out who, then ask "
+        "again (hvctl raise, or hvctl drift --policy)"
+    )

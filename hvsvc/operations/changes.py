@@ -131,6 +131,7 @@ class Changes:
                 id=operation_id,
                 uuid=uuid,
                 libvirt_name=world.domain.libvirt_name,
+                server_name="" if world.domain.nova is None else world.domain.nova.name,
                 target=target,
                 caller=caller,
                 request_id=request_id,

@@ -18,11 +18,20 @@ class DriftLog:
         #: when what was lost had been asked for, by uuid
         self._lost: dict[str, float] = {}
 
+    @property
+    def lost(self) -> int:
+        """How many ceilings were found lost when they were last looked at."""
+        return len(self._lost)
+
+    def forget(self, uuid: str) -> None:
+        """A domain that is no longer on record, or not on this host."""
+        self._lost.pop(uuid, None)
+
     def tell(self, desired: DesiredState, facts: DomainFacts) -> None:
         """A look at a domain that is on record."""
         drift = judge_drift(desired, facts)
         if drift.status is not DriftStatus.CEILING_LOST:
-            self._lost.pop(desired.uuid, None)
+            self.forget(desired.uuid)
         elif self._lost.get(desired.uuid) != desired.record_time_s:
             self._lost[desired.uuid] = desired.record_time_s
             _log.warning(

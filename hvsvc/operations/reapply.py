@@ -10,7 +10,14 @@ import structlog
 from hvsvc.domain.desired import DesiredState, ReapplyPolicy
 from hvsvc.domain.drift import DriftStatus, judge_absence
 from hvsvc.domain.facts import LifecycleEvent, ServerFacts
-from hvsvc.domain.reapply import BUSY, Backoff, Tries, find_hindrance, plan_reapply
+from hvsvc.domain.reapply import (
+    BUSY,
+    Backoff,
+    Tries,
+    describe_giving_up,
+    find_hindrance,
+    plan_reapply,
+)
 from hvsvc.domain.target import Target
 from hvsvc.errors import DeadlineError, HvsvcError, NotFoundError, UnavailableError
 from hvsvc.operations.changes import Changes
@@ -113,6 +120,10 @@ class Reapplier:
         given_up = watched.tries.next_s(self._settings.backoff) is None
         return Progress(watched.tries.count, watched.next_attempt_s, watched.waits_for, given_up)
 
+    def count_lost(self) -> int:
+        """How many ceilings were found lost at the last look at each."""
+        return self._drift_log.lost
+
     async def run(self) -> None:
         """Watches until cancelled: at the start, at each event, and in a sweep."""
         await self._watch.run()
@@ -131,7 +142,11 @@ class Reapplier:
 
     def _forget_others(self, uuids: Iterable[str]) -> None:
         for uuid in self._watched.keys() - set(uuids):
-            del self._watched[uuid]
+            self._unwatch(uuid)
+
+    def _unwatch(self, uuid: str) -> None:
+        self._watched.pop(uuid, None)
+        self._drift_log.forget(uuid)
 
     async def _drop_plain(self, desired: DesiredState) -> None:
         """Drops the record of an undefined domain that is not Nova's: not at its event, since tools define anew."""
@@ -150,7 +165,7 @@ class Reapplier:
         """
         desired = await self._tools.journal.read_desired(uuid)
         if desired is None:
-            self._watched.pop(uuid, None)
+            self._unwatch(uuid)
             return None
         watched = self._watched.get(uuid)
         if watched is None or watched.desired != desired:
@@ -158,6 +173,7 @@ class Reapplier:
         try:
             facts = await self._tools.around.read_domain(uuid, ask_guest=False)
         except NotFoundError:
+            self._drift_log.forget(uuid)
             return await self._look_at_absent(watched)
         self._drift_log.tell(desired, facts)
         targets = plan_reapply(desired, facts, self.policy_of(desired))
@@ -165,9 +181,8 @@ class Reapplier:
             watched.waits_for, watched.next_attempt_s, watched.busy_since_s = "", None, None
             watched.tries = replace(watched.tries, held=True)
             return None
-        watched.tries = watched.tries.at_loss(
-            self._settings.backoff, self._now_s(), started=facts.id != watched.tried_id
-        )
+        started = facts.id != watched.tried_id
+        watched.tries = watched.tries.at_loss(self._settings.backoff, self._now_s(), started=started)
         return await self._bring_back(watched, targets, facts.id)
 
     async def _look_at_absent(self, watched: _Watched) -> float | None:
@@ -181,10 +196,9 @@ class Reapplier:
         return self._again_for_nova(watched, server, error)
 
     async def _drop(self, desired: DesiredState) -> None:
-        if not await self._tools.journal.replace_desired(desired.uuid, desired, None):
-            return  # somebody recorded anew meanwhile
-        self._watched.pop(desired.uuid, None)
-        _log.info("desired_state_dropped", domain=desired.uuid, server=desired.server_name)
+        if await self._tools.journal.replace_desired(desired.uuid, desired, None):  # nobody asked anew
+            self._unwatch(desired.uuid)
+            _log.info("desired_state_dropped", domain=desired.uuid, server=desired.server_name)
 
     async def _bring_back(
         self, watched: _Watched, targets: tuple[Target, ...], domain_id: int | None
@@ -197,7 +211,7 @@ class Reapplier:
             return self._again_for_nova(watched, server, error)
         next_s = watched.tries.next_s(self._settings.backoff)
         if next_s is None:
-            watched.waits_for = _give_up(watched)
+            watched.waits_for = describe_giving_up(watched.tries.count, watched.failure)
             _log.error("reapply_given_up", domain=desired.uuid, attempts=watched.tries.count)
             return None
         if next_s > now_s:
@@ -283,16 +297,3 @@ class Reapplier:
 
     def _now_s(self) -> float:
         return self._tools.clock.monotonic_s()
-
-
-def _give_up(watched: _Watched) -> str:
-    count = watched.tries.count
-    if watched.failure:
-        return (
-            f"hvsvc gave up after {count} attempts; {watched.failure}; then ask again (hvctl raise, or hvctl drift "
-            "--policy)"
-        )
-    return (
-        f"it was lost again after {count} attempts: somebody else writes the definition; find out who, then ask again "
-        "(hvctl raise, or hvctl drift --policy)"
-    )

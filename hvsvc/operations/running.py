@@ -56,10 +56,19 @@ class Running:
 class Operations:
     """The registry of operations; those that have ended live in the journal alone."""
 
-    def __init__(self, journal: Journal, clock: Clock, *, max_operations: int) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        clock: Clock,
+        *,
+        max_operations: int,
+        ended: Callable[[OperationRecord], None] = lambda record: None,
+    ) -> None:
+        """`ended` is told of each operation that ends."""
         self._journal = journal
         self._clock = clock
         self._max = max_operations
+        self._ended = ended
         self._running: dict[str, Running] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._beginning = 0
@@ -109,6 +118,8 @@ class Operations:
 
     async def _work(self, running: Running, work: Callable[[Running], Awaitable[None]]) -> None:
         await work(running)
+        if running.record.done:
+            self._ended(running.record)
         if running.record.done and await self._is_stored(running.record):
             del self._running[running.record.id]
 

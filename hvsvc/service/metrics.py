@@ -10,6 +10,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, star
 from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 
+from hvsvc.domain.operation import OperationRecord
+
 _log = structlog.stdlib.get_logger("hvsvc.metrics")
 
 #: from a read of one domain to a scale with a reboot in a Wait
@@ -36,6 +38,17 @@ class Metrics:
         self._open = Gauge(
             "hvsvc_rpcs_open", "RPCs under way, watches included", ("method",), registry=self.registry
         )
+        self._operations = Counter(
+            "hvsvc_operations",
+            "Operations ended, by method and outcome, or the reason of the failure",
+            ("method", "outcome"),
+            registry=self.registry,
+        )
+        self._lost = Gauge(
+            "hvsvc_ceilings_lost",
+            "Recorded ceilings that the stored definition did not have at the last look",
+            registry=self.registry,
+        )
         self._up = Gauge("hvsvc_libvirt_up", "1 while libvirt answers", registry=self.registry)
 
     def began(self, method: str) -> None:
@@ -48,6 +61,17 @@ class Metrics:
         self._calls.labels(method, code).inc()
         if took_s is not None:
             self._seconds.labels(method).observe(took_s)
+
+    def operation_ended(self, record: OperationRecord) -> None:
+        """An operation ended, by its outcome or its failure."""
+        ending = "" if record.result is None else record.result.outcome.name
+        if record.error is not None:
+            ending = record.error.reason.value
+        self._operations.labels(record.target.method.value, ending).inc()
+
+    def follow_ceilings(self, count_lost: Callable[[], int]) -> None:
+        """`count_lost` is asked at each scrape, in a thread of its own."""
+        self._lost.set_function(count_lost)
 
     def libvirt(self, *, up: bool) -> None:
         """Whether libvirt answered the last probe."""

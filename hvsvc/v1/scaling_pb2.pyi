@@ -504,6 +504,7 @@ class OperationMetadata(_message.Message):
     END_TIME_FIELD_NUMBER: _builtins.int
     STEPS_FIELD_NUMBER: _builtins.int
     CANCEL_REQUESTED_FIELD_NUMBER: _builtins.int
+    SERVER_NAME_FIELD_NUMBER: _builtins.int
     domain: _builtins.str
     """Domain, `domains/{uuid}`."""
     libvirt_name: _builtins.str
@@ -516,6 +517,8 @@ class OperationMetadata(_message.Message):
     """`request_id` of the request."""
     cancel_requested: _builtins.bool
     """Someone asked to cancel it; it ends before its next step."""
+    server_name: _builtins.str
+    """Nova's name of the server when it began; empty for a domain that is not Nova's."""
     @_builtins.property
     def create_time(self) -> _timestamp_pb2.Timestamp:
         """When it began."""
@@ -540,10 +543,11 @@ class OperationMetadata(_message.Message):
         end_time: _timestamp_pb2.Timestamp | None = ...,
         steps: _abc.Iterable[Global___Step] | None = ...,
         cancel_requested: _builtins.bool = ...,
+        server_name: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["create_time", b"create_time", "end_time", b"end_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["caller", b"caller", "cancel_requested", b"cancel_requested", "create_time", b"create_time", "domain", b"domain", "end_time", b"end_time", "libvirt_name", b"libvirt_name", "method", b"method", "request_id", b"request_id", "steps", b"steps"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["caller", b"caller", "cancel_requested", b"cancel_requested", "create_time", b"create_time", "domain", b"domain", "end_time", b"end_time", "libvirt_name", b"libvirt_name", "method", b"method", "request_id", b"request_id", "server_name", b"server_name", "steps", b"steps"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -227,6 +227,7 @@ def _operation(name: str, steps: Sequence[scaling_pb2.Step], *, done: bool) -> O
     metadata = scaling_pb2.OperationMetadata(
         domain=f"domains/{UUID}",
         libvirt_name="instance-0000335c",
+        server_name="web-1",
         method="ScaleDomain",
         caller="local",
         steps=steps,

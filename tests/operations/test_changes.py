@@ -58,6 +58,12 @@ async def test_api_02_the_second_caller_is_told_who_is_at_work(floor_of: FloorOf
     await begin(floor)  # the lock was given back
 
 
+@pytest.mark.parametrize("nova", [True, False])
+async def test_an_operation_carries_the_servers_name(floor_of: FloorOf, nova: bool) -> None:
+    floor = floor_of(host(nova=nova))
+    assert (await floor.run(RAISE)).server_name == ("web-1" if nova else "")
+
+
 async def test_two_callers_at_the_same_moment_one_gets_aborted(floor_of: FloorOf) -> None:
     floor = floor_of(host(nova=True))
     answers = await asyncio.gather(begin(floor), begin(floor), return_exceptions=True)

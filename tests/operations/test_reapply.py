@@ -77,6 +77,19 @@ async def test_a_loss_is_in_the_log_also_where_nothing_is_done_about_it(floor_of
         await floor.reapplier.look(UUID)
     assert [line["event"] for line in lines] == ["ceiling_lost"]
     assert acts(floor) == []
+    assert floor.reapplier.count_lost() == 1
+
+
+@pytest.mark.parametrize("how", ["forgotten", "left"])
+async def test_what_is_off_record_or_elsewhere_is_not_counted_as_lost(floor_of: FloorOf, how: str) -> None:
+    floor = await lost(floor_of, ReapplySettings(ReapplyPolicy.REPORT))
+    await floor.reapplier.look(UUID)
+    if how == "forgotten":
+        await floor.drifts.forget(UUID)
+    else:
+        floor.host.defined = False
+    await floor.reapplier.look(UUID)
+    assert floor.reapplier.count_lost() == 0
 
 
 async def test_then_a_reboot_brings_maximum_and_current_back(floor_of: FloorOf) -> None:

@@ -55,6 +55,26 @@ async def test_watch_yields_each_change_and_ends_when_done() -> None:
     assert [state.done async for state in operations.watch("op-1")] == [True]
 
 
+async def test_the_end_of_each_is_told_once() -> None:
+    told: list[tuple[str, float | None]] = []
+    operations = Operations(
+        FakeJournal(),
+        FakeClock(),
+        max_operations=4,
+        ended=lambda ended: told.append((ended.id, ended.end_time_s)),
+    )
+
+    async def work(running: Running) -> None:
+        await running.publish(replace(running.record, libvirt_name="changed"))
+        assert told == []
+        await running.publish(replace(running.record, end_time_s=2.0))
+
+    await operations.start(record(), work)
+    await operations.wait("op-1", 5)
+    await operations.drain(5)
+    assert told == [("op-1", 2.0)]
+
+
 async def test_wait_ends_at_its_bound_with_the_state_then() -> None:
     operations = registry()
     end = asyncio.Event()

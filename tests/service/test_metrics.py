@@ -8,7 +8,9 @@ import urllib.request
 
 import pytest
 
+from hvsvc.errors import FailedPreconditionError, Reason
 from hvsvc.service.metrics import Metrics
+from tests.fakes.face import ended, record
 
 
 def free_port() -> int:
@@ -35,6 +37,26 @@ def test_metrics_are_served_until_stopped() -> None:
     stop()
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(url, timeout=5)
+
+
+def test_operations_are_counted_by_how_they_ended() -> None:
+    metrics = Metrics()
+    lost = FailedPreconditionError(Reason.CEILING_LOST, "it is gone")
+    for one in (ended(), ended(), record(error=lost, end_time_s=2.0)):
+        metrics.operation_ended(one)
+
+    def counted(outcome: str) -> float | None:
+        labels = {"method": "ScaleDomain", "outcome": outcome}
+        return metrics.registry.get_sample_value("hvsvc_operations_total", labels)
+
+    assert (counted("PARTIAL"), counted("CEILING_LOST"), counted("COMPLETE")) == (2, 1, None)
+
+
+def test_lost_ceilings_are_those_of_now() -> None:
+    metrics, lost = Metrics(), [1, 0]
+    metrics.follow_ceilings(lambda: lost.pop(0))
+    assert metrics.registry.get_sample_value("hvsvc_ceilings_lost") == 1
+    assert metrics.registry.get_sample_value("hvsvc_ceilings_lost") == 0
 
 
 def test_each_daemon_has_its_own_registry() -> None:

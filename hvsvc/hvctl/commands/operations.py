@@ -17,7 +17,7 @@ from hvsvc.hvctl.service import Service, connected
 from hvsvc.hvctl.settings import global_options
 from hvsvc.hvctl.terminal import safe
 
-_HEADINGS: Final = ("Operation", "Domain", "Method", "Began", "Status")
+_HEADINGS: Final = ("Operation", "Server", "Domain", "Method", "Began", "Status")
 _PAGE_SIZE: Final = 100
 
 _name_argument: Final = click.argument("name", metavar="NAME")
@@ -131,6 +131,7 @@ def _row(operation: Document) -> tuple[str, ...]:
         )
     return (
         operation["name"],
+        operation.get("server_name") or "-",
         operation.get("libvirt_name") or operation.get("domain", "-"),
         operation.get("method", "-"),
         _second(operation.get("create_time", "-")),

@@ -33,6 +33,7 @@ def _metadata(record: OperationRecord) -> scaling_pb2.OperationMetadata:
     return scaling_pb2.OperationMetadata(
         domain=resource_name(record.uuid),
         libvirt_name=clean(record.libvirt_name),
+        server_name=clean(record.server_name),
         method=record.target.method.value,
         caller=clean(record.caller),
         request_id=record.request_id,

@@ -31,6 +31,7 @@ def test_list_is_the_default_and_reads_every_page(hvctl: Hvctl, fake: FakeHvsvc)
         ("operations/3", "CEILING_LOST"),
         ("operations/4", "INTERNAL"),
     ]
+    assert rows[1][1:3] == ["web-1", "instance-0000335c"]
     assert rows[1][-2] == "2023-11-14T22:13:20Z"
     assert [request.page_token for request in fake.requests("ListOperations")] == ["", "2"]
     assert hvctl("operations", "list").stdout == done.stdout

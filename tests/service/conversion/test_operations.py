@@ -12,13 +12,14 @@ from tests.fakes.face import ended, record
 
 
 def test_a_running_operation_has_metadata_alone() -> None:
-    operation = to_operation(record(request_id="r-1", cancel_requested=True))
+    operation = to_operation(record(request_id="r-1", cancel_requested=True, server_name="web\ud800-1"))
     assert operation.name == "operations/op-1"
     assert not operation.done
     assert operation.WhichOneof("result") is None
     metadata = scaling_pb2.OperationMetadata()
     assert operation.metadata.Unpack(metadata)
     assert (metadata.domain, metadata.libvirt_name) == (f"domains/{WEB_UUID}", "instance-0000335c")
+    assert metadata.server_name == "web?-1"
     assert (metadata.method, metadata.caller, metadata.request_id) == ("ScaleDomain", "unix", "r-1")
     assert metadata.cancel_requested
     assert metadata.create_time.seconds == 100
