@@ -26,6 +26,8 @@ _RELATED = frozenset(
         LifecycleEvent.STOPPED_CRASHED,
         LifecycleEvent.STOPPED_FAILED,
         LifecycleEvent.STOPPED_OTHER,
+        # a guest that resets itself has all of the maximum for some seconds; whoever wrote that must be corrected
+        LifecycleEvent.REBOOTED,
     }
 )
 _DEBOUNCE_S = 0.3
@@ -79,14 +81,14 @@ class AllocationKeeper:
             server is busy for longer than a reboot may take, or in a state to be left alone.
         """
         deadline = Deadline(self._tools.clock, self._tools.timeouts.reboot_timeout_s)
-        while await self._differs(uuid):
+        while await self._differs(uuid):  # also after a write: the size may have moved on since it was read
             try:
                 await self._reconcile(uuid)
             except AbortedError as err:
                 if deadline.over or not _passes(err):
                     raise
                 await self._tools.clock.sleep(self._tools.timeouts.nova_poll_interval_s)
-            else:
+            if deadline.over:
                 return
 
     async def _differs(self, uuid: str) -> bool:

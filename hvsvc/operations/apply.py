@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
+from hvsvc.domain.allocation import PlacementPolicy
 from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.operation import OperationRecord, Result
 from hvsvc.domain.outcome import Note
@@ -48,8 +49,12 @@ EXECUTORS: Mapping[StepKind, Executor] = {
 
 #: of a domain that goes on changing while it is read
 _READS = 3
+#: looks at the allocation of a domain whose size goes on moving
+_SETTLINGS = 3
 #: whether what was asked for was done is not known
 _UNANSWERED = (DeadlineError, UnavailableError)
+#: steps that change nothing of the domain, though its balloon may move meanwhile
+_LOOKING_ON = (StepKind.SET_ALLOCATION, StepKind.WAIT_GUEST)
 
 
 def planned(steps: tuple[Step, ...]) -> tuple[StepRecord, ...]:
@@ -99,8 +104,7 @@ class Application:
                 await self._run_plan(await self._plan_afresh(self._plan.target))
             elif self._plan.growth is not None:
                 await self._grow_again(self._plan.growth)
-            await self._settle_allocation()
-            record = await self._judged()
+            record = await self._settled_and_judged()
         except HvsvcError as err:
             record = await self._failed(err)
         except Exception as err:  # noqa: BLE001 a bug must end the operation too, and be told as one
@@ -127,6 +131,21 @@ class Application:
         state = StepState.DONE if evidence.confirmed else StepState.UNCONFIRMED
         await self._mark(state=state, end_time_s=self._tools.clock.now_s(), evidence=evidence.text)
         self._step += 1
+
+    async def _settled_and_judged(self) -> OperationRecord:
+        """Once more where the size moved on after the allocation was set, as when the guest resets itself."""
+        for _ in range(_SETTLINGS):
+            await self._settle_allocation()
+            record = await self._judged()
+            if not self._allocation_was_left(record):
+                break
+        return record
+
+    def _allocation_was_left(self, record: OperationRecord) -> bool:
+        refused = any(step.settles and step.state is StepState.UNCONFIRMED for step in record.steps)
+        if refused or record.result is None or self._tools.around.policy is not PlacementPolicy.ENFORCE:
+            return False
+        return any(note.reason is Reason.ALLOCATION_DIFFERS for note in record.result.reasons)
 
     async def _settle_allocation(self) -> None:
         """Brings the allocation to the truth as a last step, planned or not, however the others ended."""
@@ -228,7 +247,9 @@ class Application:
             now = await around.in_full(await around.read_domain(self._context.uuid, ask_guest=False))
         except Exception:  # noqa: BLE001 the bug that ended the operation may lie in the reading
             now = None  # the error says what failed; what is true now could not be read
-        if not (self._context.changed or (isinstance(error, _UNANSWERED) and self._differs(now))):
+        onlooker = failed is not None and steps[failed].kind in _LOOKING_ON
+        unknown = isinstance(error, _UNANSWERED) and not onlooker and self._differs(now)
+        if not (self._context.changed or unknown):
             await self._take_back()
         return replace(
             self._running.record,

@@ -17,7 +17,7 @@ from hvsvc.operations.allocation_keeper import AllocationKeeper
 from tests.fakes.host import FakeHost, host
 from tests.fakes.placement import PROVIDER, FakePlacement
 from tests.fakes.targets import ROOMY
-from tests.fakes.worlds import UUID
+from tests.fakes.worlds import GIB, UUID
 from tests.operations.conftest import Floor
 
 FloorOf = Callable[..., Floor]
@@ -58,6 +58,33 @@ async def test_it_looks_at_the_start_and_after_each_event(floor_of: FloorOf) -> 
         fake.emit(LifecycleEvent.BALLOON_CHANGED)
         fake.emit(LifecycleEvent.DEFINED_UPDATED)
         await until(lambda: placement.allocation.size == Size(4, 512))
+
+
+async def test_rb_07_a_size_written_while_a_guest_reset_itself_is_put_right(floor_of: FloorOf) -> None:
+    """All of the maximum counts as used then, and stands still until the guest takes its balloon into use."""
+    fake, placement = host(**ROOMY, nova=True), grown(2, 512)
+    _, keeper = keeper_of(floor_of, fake, placement)
+    async with running(keeper):
+        await until(lambda: bool(fake._queues))
+        await asyncio.sleep(0.5)  # past the look at the start
+        fake._move_balloon(2 * GIB)
+        fake.clock.at(3, fake._inflate)
+        placement.allocation = grown(2, 2048).allocation
+        fake.emit(LifecycleEvent.REBOOTED)
+        await until(lambda: placement.allocation.size == Size(2, 512))
+
+
+async def test_a_size_that_moves_while_it_is_written_is_written_again(floor_of: FloorOf) -> None:
+    fake, placement = host(**ROOMY, nova=True), grown()
+    _, keeper = keeper_of(floor_of, fake, placement)
+
+    def edit(name: str) -> None:
+        if name == "set_allocation" and not placement.calls:
+            fake.edit_outside(Edit(current_vcpus=4))
+
+    placement.before_call = edit
+    await keeper.keep(UUID)
+    assert placement.calls == [Size(2, 512), Size(4, 512)]
 
 
 async def test_it_waits_until_nova_has_finished(floor_of: FloorOf) -> None:

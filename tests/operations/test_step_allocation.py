@@ -292,6 +292,57 @@ async def test_rb_07_an_operation_writes_no_size_that_a_balloon_only_passes_thro
     assert placement.calls == ([] if books == Size(2, 512) else [Size(2, 512)])
 
 
+async def test_rb_07_a_guest_that_resets_itself_after_its_allocation_was_set_is_settled_once_more(
+    floor_of: FloorOf,
+) -> None:
+    fake, placement = host(**ROOMY, nova=True), allocated(2, 1024)
+    fake.balloon_driver = "stuck"
+
+    def reset(name: str) -> None:
+        if name == "set_allocation" and not placement.calls:
+            fake._move_balloon(2 * GIB - 10 * MIB)
+            for after_s, mib in ((0.4, 1500), (1.2, 900), (2.1, 512)):
+                fake.clock.at(after_s, lambda mib=mib: fake._move_balloon(mib * MIB))  # type: ignore[misc]
+
+    placement.before_call = reset
+    record = await enforcing(floor_of, fake, placement).run(Target(Method.RAISE_CEILING, max_vcpus=6))
+    assert record.result is not None
+    assert (record.result.outcome, placement.allocation.size) == (Outcome.PENDING_REBOOT, Size(2, 512))
+
+
+async def test_a_size_that_never_stands_still_ends_an_operation_all_the_same(floor_of: FloorOf) -> None:
+    fake, placement = host(**ROOMY, nova=True), allocated(2, 1024)
+    fake.balloon_driver = "stuck"
+
+    def move(name: str) -> None:
+        if name == "set_allocation":
+            fake._move_balloon(fake.balloon_kib + 10 * MIB)
+
+    placement.before_call = move
+    record = await enforcing(floor_of, fake, placement).run(Target(Method.RAISE_CEILING, max_vcpus=6))
+    assert record.result is not None
+    assert record.result.outcome is Outcome.PARTIAL
+    assert Reason.ALLOCATION_DIFFERS in [note.reason for note in record.result.reasons]
+    assert len(placement.calls) == 3
+
+
+async def test_a_balloon_on_its_way_does_not_make_a_refused_growth_a_wish(floor_of: FloorOf) -> None:
+    """What fails before anything was changed is not wanted; a balloon that moves by itself is no change."""
+    fake, placement = host(**ROOMY, nova=True), FakePlacement(errors={"set_allocation": DOWN})
+    floor = enforcing(floor_of, fake, placement)
+    fake.balloon_driver = "stuck"
+
+    def move(name: str) -> None:
+        if name == "set_allocation":
+            fake._move_balloon(fake.balloon_kib + 10 * MIB)
+            fake.clock.time_s += 2
+
+    placement.before_call = move
+    assert await floor.error(Target(Method.SCALE_DOMAIN, vcpus=4)) is DOWN
+    assert mutations(fake) == []
+    assert floor.journal.desired == {}
+
+
 async def test_a_balloon_that_stands_still_elsewhere_is_not_waited_for(floor_of: FloorOf) -> None:
     fake = host(**ROOMY, nova=True)
     fake._move_balloon(GIB)
