@@ -134,12 +134,12 @@ class Application:
 
     async def _settled_and_judged(self) -> OperationRecord:
         """Once more where the size moved on after the allocation was set, as when the guest resets itself."""
-        for _ in range(_SETTLINGS):
+        looks = 0
+        while True:
             await self._settle_allocation()
-            record = await self._judged()
-            if not self._allocation_was_left(record):
-                break
-        return record
+            record, looks = await self._judged(), looks + 1
+            if looks == _SETTLINGS or not self._allocation_was_left(record):
+                return record
 
     def _allocation_was_left(self, record: OperationRecord) -> bool:
         refused = any(step.settles and step.state is StepState.UNCONFIRMED for step in record.steps)
