@@ -219,7 +219,7 @@ async def test_nothing_is_written_to_a_file_that_no_start_would_find_again(
 
 
 async def test_another_program_that_holds_the_file_is_not_waited_for_longer_than_allowed(path: Path) -> None:
-    async with journal_at(path, call_timeout_s=0.3) as journal:
+    async with journal_at(path, call_timeout_s=1.5) as journal:
         await journal.begin(record(1))
         with closing(sqlite3.connect(path, isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -262,14 +262,14 @@ async def test_a_caller_that_is_cancelled_as_its_answer_comes_ends(path: Path) -
 
 async def test_a_disk_that_hangs_blocks_neither_the_loop_nor_the_caller_for_good(path: Path) -> None:
     hang = threading.Event()
-    async with journal_at(path, call_timeout_s=0.2) as journal:
+    async with journal_at(path, call_timeout_s=1.5) as journal:
         journal._thread.submit(hang.wait)
         ticks = 0
         waiting = asyncio.create_task(journal.begin(record(1)))
         while not waiting.done():
             await asyncio.sleep(0.01)
             ticks += 1
-        await assert_unavailable(lambda: waiting, "gave no answer in 0.2 s")
+        await assert_unavailable(lambda: waiting, "gave no answer in 1.5 s")
         assert ticks > 3
         hang.set()
         await journal.begin(record(2))

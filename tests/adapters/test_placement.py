@@ -249,7 +249,7 @@ async def test_a_conflict_without_its_code_is_no_concurrent_update(
 async def test_a_write_without_an_answer_is_told_as_one_that_may_be_done(cloud: FakeCloud) -> None:
     cloud.books.consumers[SERVER_ID] = consumer()
     cloud.errors["allocate"] = Fault(hang=True)
-    hasty = PlacementAllocations("fake", call_timeout_s=0.5)
+    hasty = PlacementAllocations("fake", call_timeout_s=3)  # long enough to sign in and send it
     with pytest.raises(DeadlineError, match=r"\[placement\] call_timeout_s") as caught:
         await hasty.set_allocation(SERVER_ID, SEEN, BIG)
     assert "may have been written" in caught.value.message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import select
 import signal
 import subprocess
@@ -25,12 +26,12 @@ class TerminalSession:
         os.close(slave)
         self.output = ""
 
-    def read_until(self, text: str, timeout_s: float = 30) -> str:
-        """Everything shown until `text` is; fails where it never comes."""
+    def read_until(self, pattern: str, timeout_s: float = 30) -> str:
+        """Everything shown until something matches `pattern`; fails where it never comes."""
         deadline_s = time.monotonic() + timeout_s
-        while text not in self.output:
+        while not re.search(pattern, self.output):
             if not self._read_some(deadline_s):
-                raise AssertionError(f"{text!r} was never shown; shown was: {self.output!r}")
+                raise AssertionError(f"{pattern!r} was never shown; shown was: {self.output!r}")
         return self.output
 
     def interrupt(self) -> None:

@@ -26,7 +26,7 @@ def changes() -> list[domain_pb2.WatchDomainsResponse]:
 def test_lines_for_people(hvctl: Hvctl, fake: FakeHvsvc) -> None:
     fake.changes = changes()
     fake.released.clear()
-    done = hvctl("watch", "web-1", "--timeout", "1")
+    done = hvctl("watch", "web-1", "--timeout", "3")
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
         "snapshot  web-1 (instance-0000335c)  running  2 of 8 vCPUs  512 MiB of 1 GiB",
@@ -39,7 +39,7 @@ def test_lines_for_people(hvctl: Hvctl, fake: FakeHvsvc) -> None:
 def test_json_is_one_object_a_line(hvctl: Hvctl, fake: FakeHvsvc) -> None:
     fake.changes = changes()
     fake.released.clear()
-    out = hvctl("watch", "--timeout", "1", "-f", "json").stdout
+    out = hvctl("watch", "--timeout", "3", "-f", "json").stdout
     objects = [json.loads(line) for line in out.splitlines()]
     assert [item["type"] for item in objects] == ["SNAPSHOT", "SNAPSHOT_END", "CHANGED", "REMOVED"]
     assert objects[0]["domain"]["vcpus"]["maximum_live"] == 8
@@ -49,7 +49,7 @@ def test_json_is_one_object_a_line(hvctl: Hvctl, fake: FakeHvsvc) -> None:
 def test_other_formats(hvctl: Hvctl, fake: FakeHvsvc) -> None:
     fake.changes = [Response(type=Response.TYPE_SNAPSHOT, domain=off_domain())]
     fake.released.clear()
-    columns = ("-c", "type", "-c", "domain.state", "--timeout", "1")
+    columns = ("-c", "type", "-c", "domain.state", "--timeout", "3")
     assert hvctl("watch", *columns, "-f", "value").stdout == "SNAPSHOT SHUT_OFF\n"
     assert hvctl("watch", *columns).stdout == "type=SNAPSHOT  domain.state=SHUT_OFF\n"
     documents = list(yaml.safe_load_all(hvctl("watch", *columns, "-f", "yaml").stdout))
