@@ -60,7 +60,11 @@ class Guest(Section):
     agent_timeout_s: int = whole(10, 1, 300, "longest wait for one reply of the guest agent")
     boot_timeout_s: float = number(120, 1, 3600, "longest wait for the guest to boot after a reboot")
     ready_timeout_s: float = number(
-        10, 1, 600, "longest wait, before CPUs are added, for a sign that a guest nobody rebooted has booted"
+        10,
+        1,
+        600,
+        "longest wait, before CPUs are added or a reboot is asked for, for a sign that a guest nobody rebooted is up; "
+        "one whose balloon driver reported before is waited for as long as for a boot",
     )
     cpu_online_timeout_s: float = number(20, 1, 600, "longest wait for new CPUs to be online in the guest")
     balloon_timeout_s: float = number(60, 1, 3600, "longest wait for the balloon to reach its target")

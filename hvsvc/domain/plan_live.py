@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hvsvc.domain.boot_sign import boot_seen, needs_look
 from hvsvc.domain.check_live import (
     check_live_after_start,
     check_live_memory,
@@ -15,7 +16,6 @@ from hvsvc.domain.check_live import (
     warn_split_core,
 )
 from hvsvc.domain.facts import DomainFacts
-from hvsvc.domain.limits import MIB_KIB
 from hvsvc.domain.memory import format_kib
 from hvsvc.domain.outcome import Note
 from hvsvc.domain.plan_ceiling import Stored
@@ -79,7 +79,7 @@ def _vcpu_steps(domain: DomainFacts, now: int, target: Target) -> Iterator[Step]
     vcpus = target.vcpus
     assert vcpus is not None
     if vcpus != now:
-        if not boot_seen(domain) and domain.live is not None and domain.live.agent_configured:
+        if needs_look(domain):
             yield Step(
                 StepKind.WAIT_GUEST, Effect.LIVE, "the guest must have booted before it is given vCPUs"
             )
@@ -91,16 +91,6 @@ def _vcpu_steps(domain: DomainFacts, now: int, target: Target) -> Iterator[Step]
         )
     elif target.guest_cpus is GuestCpuMode.ALL and (domain.guest is None or domain.guest.offline_ids):
         yield Step(StepKind.ONLINE_GUEST_CPUS, Effect.LIVE, "every CPU of the guest was asked to be online")
-
-
-def boot_seen(domain: DomainFacts) -> bool:
-    """Whether there is a sign that the guest's system is up: its agent, or its balloon driver."""
-    live = domain.live
-    if live is None:
-        return False
-    balloon = domain.balloon
-    deflated = balloon.actual_kib is not None and balloon.actual_kib <= live.memory_kib - MIB_KIB
-    return bool(live.agent_connected) or balloon.last_update_s is not None or deflated
 
 
 def _plan_after_reboot(world: World, target: Target, stored: Stored) -> Part:

@@ -10,14 +10,14 @@ from hvsvc.domain.ceiling import format_ceiling, same_ceiling
 from hvsvc.domain.facts import DomainEvent, DomainFacts, LifecycleEvent
 from hvsvc.domain.memory import format_kib
 from hvsvc.domain.outcome import Note
-from hvsvc.domain.plan_live import boot_seen
 from hvsvc.domain.reboot_verdict import judge_reboot, was_regenerated
 from hvsvc.domain.steps import Step
 from hvsvc.errors import AbortedError, HvsvcError, Reason
-from hvsvc.operations.context import Context, Deadline, Evidence, Tools
+from hvsvc.operations.context import Context, Evidence, Tools
 from hvsvc.operations.reboot_plain import reboot_plain
 from hvsvc.operations.reboot_server import reboot_server
 from hvsvc.operations.wait_domain import wait_for_domain
+from hvsvc.operations.wait_up import UpWatch
 
 
 async def reboot(tools: Tools, context: Context, step: Step) -> Evidence:
@@ -63,17 +63,18 @@ async def reboot(tools: Tools, context: Context, step: Step) -> Evidence:
 
 
 async def _read_booted(tools: Tools, uuid: str) -> DomainFacts:
-    """Reads the domain once its guest shows that it has booted, or the bound for that is over.
+    """Reads the domain once its guest shows that it is up, or the bound for that is over.
 
-    Firmware and a kernel that still loads ignore a shutdown; Nova would turn to a hard reboot
-    then, which loses the ceiling. A guest that can give no sign is rebooted after the bound.
+    Firmware and a kernel that still loads ignore a shutdown, also after the guest reset
+    itself; Nova would turn to a hard reboot then, which loses the ceiling. A guest that can
+    give no sign is rebooted after the bound.
     """
-    deadline = Deadline(tools.clock, tools.timeouts.guest_ready_timeout_s)
-    while True:
+    domain = await tools.hypervisor.read_domain(uuid)
+    watch = UpWatch(tools, domain)
+    while domain.running and not (watch.is_up(domain) or watch.over):
+        await watch.pause()
         domain = await tools.hypervisor.read_domain(uuid)
-        if boot_seen(domain) or not domain.running or deadline.over:
-            return domain
-        await deadline.pause(tools.timeouts.poll_interval_s)
+    return domain
 
 
 def _require_purpose(context: Context, before: DomainFacts) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from hvsvc.domain.boot_sign import boot_seen
 from hvsvc.domain.check_live import has_balloon, memory_reached
 from hvsvc.domain.facts import DomainFacts
-from hvsvc.domain.plan_live import boot_seen
 from hvsvc.domain.steps import Step
 from hvsvc.errors import FailedPreconditionError, GuestAgentError, Reason, UnavailableError
 from hvsvc.operations.context import Context, Deadline, Evidence, Tools
 from hvsvc.operations.wait_domain import read_patiently
+from hvsvc.operations.wait_up import UpWatch
 
 
 async def wait_for_guest(tools: Tools, context: Context, step: Step) -> Evidence:
@@ -22,32 +23,49 @@ async def wait_for_guest(tools: Tools, context: Context, step: Step) -> Evidence
         not added to a guest that may still be in its firmware. CEILING_LOST, where it was
         rebooted hard meanwhile.
     """
-    after_reboot = context.rebooted
+    if not context.rebooted:
+        return await _wait_up(tools, context)
     timeouts = tools.timeouts
-    deadline = Deadline(
-        tools.clock, timeouts.guest_boot_timeout_s if after_reboot else timeouts.guest_ready_timeout_s
-    )
+    deadline = Deadline(tools.clock, timeouts.guest_boot_timeout_s)
     agent = False
     while True:
-        context.domain = await read_patiently(
-            tools, lambda: tools.hypervisor.read_domain(context.uuid), deadline
-        )
+        context.domain = await _read(tools, context, deadline)
         agent = agent or await _answers(tools, context.domain)
-        settled = not after_reboot or balloon_settled(context.domain)
+        settled = balloon_settled(context.domain)
         if (settled and (agent or _up_without_agent(context.domain))) or deadline.over:
             break
         await deadline.pause(timeouts.poll_interval_s)
     context.require_brought(context.domain)
-    if after_reboot:
-        context.balloon_moved_s = tools.clock.now_s()
-    if after_reboot and not agent and not boot_seen(context.domain) and context.target.vcpus is not None:
+    context.balloon_moved_s = tools.clock.now_s()
+    if not agent and not boot_seen(context.domain) and context.target.vcpus is not None:
         raise FailedPreconditionError(
             Reason.GUEST_NOT_BOOTED,
             "the reboot is done and the ceiling in effect, but neither the guest's agent nor its balloon driver gave a "
             f"sign within {timeouts.guest_boot_timeout_s:g} s, so nothing was grown; look at the guest's console, then "
             "repeat the request",
         )
-    return Evidence(_found(agent=agent, settled=settled), confirmed=agent and settled)
+    return Evidence(f"{_found(agent)}, balloon {'settled' if settled else 'not settled'}", agent and settled)
+
+
+async def _wait_up(tools: Tools, context: Context) -> Evidence:
+    """Waits for a guest that nobody rebooted, and which may still boot all the same."""
+    deadline = Deadline(tools.clock, tools.timeouts.guest_ready_timeout_s)
+    watch = UpWatch(tools, await _read(tools, context, deadline))
+    while True:
+        context.domain = await _read(tools, context, deadline)
+        agent = await _answers(tools, context.domain)
+        live = context.domain.live
+        silent = live is not None and live.agent_connected
+        if agent or watch.over or not context.domain.running:
+            break
+        if not silent and watch.is_up(context.domain):
+            break
+        await watch.pause()
+    return Evidence(_found(agent), agent)
+
+
+async def _read(tools: Tools, context: Context, deadline: Deadline) -> DomainFacts:
+    return await read_patiently(tools, lambda: tools.hypervisor.read_domain(context.uuid), deadline)
 
 
 async def _answers(tools: Tools, domain: DomainFacts) -> bool:
@@ -81,5 +99,5 @@ def balloon_settled(domain: DomainFacts) -> bool:
     )
 
 
-def _found(*, agent: bool, settled: bool) -> str:
-    return f"guest agent {'answers' if agent else 'does not answer'}, balloon {'settled' if settled else 'not settled'}"
+def _found(agent: bool) -> str:
+    return f"guest agent {'answers' if agent else 'does not answer'}"

@@ -9,7 +9,7 @@ import pytest
 
 from hvsvc.domain.facts import Balloon
 from hvsvc.domain.plan_ceiling import Stored
-from hvsvc.domain.plan_live import boot_seen, plan_live
+from hvsvc.domain.plan_live import plan_live
 from hvsvc.domain.read_definition import parse_definition
 from hvsvc.domain.steps import Effect, Part, StepKind
 from hvsvc.domain.target import Affect, GuestCpuMode, Method, Target
@@ -120,23 +120,6 @@ def test_online_all_is_a_step_where_something_is_offline_or_unknown() -> None:
         assert steps(part) == [(StepKind.ONLINE_GUEST_CPUS, None)]
     offline = world(facts(ROOMY, guest=guest_cpus(2, 1)))
     assert plan_live(offline, replace(every, guest_cpus=GuestCpuMode.NEW), None).steps == ()
-
-
-@pytest.mark.parametrize(
-    ("agent", "balloon", "seen"),
-    [
-        ("connected", Balloon(2 * GIB), True),
-        ("disconnected", Balloon(2 * GIB), False),
-        ("disconnected", Balloon(GIB), True),
-        ("disconnected", Balloon(2 * GIB, last_update_s=5), True),
-        (None, Balloon(), False),
-    ],
-)
-def test_a_guest_gives_a_sign_by_its_agent_or_its_balloon(
-    agent: str | None, balloon: Balloon, seen: bool
-) -> None:
-    assert boot_seen(facts({**ROOMY, "agent": agent}, balloon=balloon)) is seen
-    assert not boot_seen(facts(ROOMY, running=False))
 
 
 def test_a_forecast_starts_from_the_stored_values() -> None:

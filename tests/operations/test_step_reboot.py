@@ -109,7 +109,7 @@ async def test_events_of_others_do_not_matter(floor_of: FloorOf) -> None:
 
 
 async def test_a_guest_that_still_boots_is_waited_for_before_the_reboot(floor_of: FloorOf) -> None:
-    fake = host(nova=True, agent="disconnected")
+    fake = host(nova=True, agent=None)
     booting_until_s = fake.clock.time_s + 4
     balloon = fake._balloon
     fake._balloon = lambda: balloon() if fake.clock.time_s >= booting_until_s else Balloon(fake.balloon_kib)  # type: ignore[method-assign]
