@@ -67,7 +67,7 @@ def judge_drift(desired: DesiredState, facts: DomainFacts) -> Drift:
             "reboot it softly when the guest may be (hvctl reboot), which also grows it to the recorded size",
         )
     if differences := tuple(_current_differences(desired, facts)):
-        return Drift(DriftStatus.SHRUNK, differences, _regrow(desired))
+        return Drift(DriftStatus.SHRUNK, differences, _regrow(desired, facts))
     return Drift(DriftStatus.IN_SYNC, (), _OFF if _starts_anew(facts) else "")
 
 
@@ -241,10 +241,12 @@ def _regain(facts: DomainFacts) -> str:
     )
 
 
-def _regrow(desired: DesiredState) -> str:
+def _regrow(desired: DesiredState, facts: DomainFacts) -> str:
     sizes = []
     if desired.vcpus is not None:
         sizes.append(f"--vcpus {desired.vcpus}")
+        if facts.guest is not None and facts.guest.online < desired.vcpus:
+            sizes.append("--online all")  # else only CPUs that are new are brought online
     if desired.memory_kib is not None:
         sizes.append(f"--memory {format_kib(desired.memory_kib).replace(' ', '')}")
     return f"grow it again (hvctl scale DOMAIN {' '.join(sizes)}), or drop the record (hvctl forget)"

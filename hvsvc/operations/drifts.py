@@ -4,46 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import structlog
 
 from hvsvc.domain.desired import DesiredState, ReapplyPolicy
-from hvsvc.domain.drift import Drift, DriftStatus, judge_absence, judge_drift, judge_unread
+from hvsvc.domain.drift import Drift, judge_absence, judge_unread
+from hvsvc.domain.drift_report import DriftReport, report_drift
 from hvsvc.domain.facts import DomainFacts
 from hvsvc.errors import HvsvcError, InvalidArgumentError, NotFoundError, Reason
 from hvsvc.operations.ports import Journal
 from hvsvc.operations.reads import DomainReads, is_uuid
-from hvsvc.operations.reapply import Progress, Reapplier
+from hvsvc.operations.reapply import Reapplier
 from hvsvc.operations.surroundings import Surroundings
 
-#: what hvsvc does something about by itself
-_BROUGHT_BACK = {
-    ReapplyPolicy.REPORT: frozenset[DriftStatus](),
-    ReapplyPolicy.CONFIG: frozenset({DriftStatus.CEILING_LOST}),
-    ReapplyPolicy.LIVE: frozenset({DriftStatus.CEILING_LOST, DriftStatus.SHRUNK}),
-}
-#: why nothing is done about another drift; LIVE leaves none
-_LEFT = {
-    ReapplyPolicy.REPORT: "hvsvc changes nothing by itself",
-    ReapplyPolicy.CONFIG: "hvsvc grows nothing by itself",
-}
-_BY_ITSELF = {
-    DriftStatus.CEILING_LOST: "hvsvc stores the ceiling again by itself; then reboot softly (hvctl reboot)",
-    DriftStatus.SHRUNK: "nothing: hvsvc grows it again by itself",
-}
-
 _log = structlog.stdlib.get_logger("hvsvc.drift")
-
-
-@dataclass(frozen=True, slots=True)
-class DriftReport:
-    """One record, how it compares now, and what hvsvc does about it by itself."""
-
-    desired: DesiredState
-    drift: Drift
-    policy: ReapplyPolicy
-    progress: Progress
 
 
 class Drifts:
@@ -72,7 +47,7 @@ class Drifts:
             _log.warning("drift_not_known", error=err.message)
             return {}
         return {
-            facts.uuid: self._report(desired, judge_drift(desired, facts), facts)
+            facts.uuid: self._compared(desired, facts)
             for facts in many
             if (desired := recorded.get(facts.uuid)) is not None
         }
@@ -93,9 +68,9 @@ class Drifts:
 
         async def compare(desired: DesiredState) -> DriftReport:
             if (facts := here.get(desired.uuid)) is not None:
-                return self._report(desired, judge_drift(desired, facts), facts)
+                return self._compared(desired, facts)
             if (error := errors.get(desired.uuid)) is not None:
-                return self._report(desired, judge_unread(error))
+                return self._not_compared(desired, judge_unread(error))
             return await self._compare(desired, ask_guest=False)
 
         # all at once: a Nova that does not answer takes its time, and it must take it once
@@ -128,28 +103,17 @@ class Drifts:
             facts = await self._around.read_domain(desired.uuid, ask_guest=ask_guest, hasty=True)
         except NotFoundError:
             server, error = await self._around.read_server(desired.uuid, is_server=desired.is_server)
-            return self._report(desired, judge_absence(desired, server, error))
+            return self._not_compared(desired, judge_absence(desired, server, error))
         except HvsvcError as err:
-            return self._report(desired, judge_unread(err))
-        return self._report(desired, judge_drift(desired, facts), facts)
+            return self._not_compared(desired, judge_unread(err))
+        return self._compared(desired, facts)
 
-    def _report(self, desired: DesiredState, drift: Drift, facts: DomainFacts | None = None) -> DriftReport:
-        """`facts` where the domain was read: it may have been renamed since it was recorded."""
-        progress, policy = self._reapplier.progress(desired), self._reapplier.policy_of(desired)
-        if drift.status is DriftStatus.IN_SYNC:
-            progress = replace(progress, waits_for="", next_attempt_s=None)
-        elif drift.status in _BROUGHT_BACK[policy]:
-            if not progress.given_up:
-                drift = replace(drift, next_step=_BY_ITSELF[drift.status])
-        elif drift.status in (DriftStatus.CEILING_LOST, DriftStatus.SHRUNK):
-            progress = replace(progress, waits_for=f"the policy is {policy.value}: {_LEFT[policy]}")
-        if facts is not None:
-            server_name = facts.nova.name if facts.nova is not None else ""
-            desired = replace(
-                desired,
-                libvirt_name=facts.libvirt_name,
-                server_name=server_name or desired.server_name,
-            )
+    def _compared(self, desired: DesiredState, facts: DomainFacts) -> DriftReport:
+        policy, progress = self._reapplier.policy_of(desired), self._reapplier.progress(desired)
+        return report_drift(desired, facts, policy, progress)
+
+    def _not_compared(self, desired: DesiredState, drift: Drift) -> DriftReport:
+        policy, progress = self._reapplier.policy_of(desired), self._reapplier.progress(desired)
         return DriftReport(desired, drift, policy, progress)
 
     async def _find(self, name: str) -> DesiredState:

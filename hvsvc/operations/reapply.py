@@ -9,6 +9,7 @@ import structlog
 
 from hvsvc.domain.desired import DesiredState, ReapplyPolicy
 from hvsvc.domain.drift import DriftStatus, judge_absence
+from hvsvc.domain.drift_report import Progress
 from hvsvc.domain.facts import LifecycleEvent, ServerFacts
 from hvsvc.domain.reapply import (
     BUSY,
@@ -58,17 +59,6 @@ class ReapplySettings:
     backoff: Backoff = field(default_factory=Backoff)
     debounce_s: float = 0.3
     busy_timeout_s: float = 300.0
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far re-applying one record got, for its readers."""
-
-    attempts: int = 0
-    next_attempt_s: float | None = None
-    waits_for: str = ""
-    #: nothing more is tried by itself
-    given_up: bool = False
 
 
 @dataclass(slots=True)

@@ -10,9 +10,10 @@ from typing import Any, Final
 
 import grpc
 
+from hvsvc.domain.drift_report import DriftReport
 from hvsvc.domain.facts import DomainFacts, DomainState
 from hvsvc.errors import InvalidArgumentError, Reason
-from hvsvc.operations.drifts import DriftReport, Drifts
+from hvsvc.operations.drifts import Drifts
 from hvsvc.operations.reads import DomainReads
 from hvsvc.service import pages
 from hvsvc.service.conversion import fields

@@ -111,6 +111,19 @@ def test_of_a_server_that_is_off_it_says_that_its_start_loses_the_ceiling() -> N
     assert judge_drift(DESIRED, facts(ASKED | {"nova": False}, running=False)).next_step == ""
 
 
+def test_how_to_grow_again_names_the_guests_cpus_where_they_are_what_lacks() -> None:
+    """A scale to the vCPUs that are there brings none of the guest's CPUs online unasked."""
+    asleep = judge_drift(DESIRED, facts(ASKED, guest=guest_cpus(4, 3))).next_step
+    assert asleep.startswith("grow it again (hvctl scale DOMAIN --vcpus 4 --online all --memory 1GiB)")
+    small = judge_drift(DESIRED, facts(ASKED, balloon=balloon(512 * MIB))).next_step
+    assert small.startswith("grow it again (hvctl scale DOMAIN --vcpus 4 --memory 1GiB)")
+    # more are offline than lack
+    small = judge_drift(
+        DESIRED, facts(ASKED | {"current": 8}, balloon=balloon(512 * MIB), guest=guest_cpus(8, 5))
+    ).next_step
+    assert "--online" not in small
+
+
 def test_a_resize_explains_everything_else() -> None:
     drift = judge_drift(replace(DESIRED, flavor="big", flavor_vcpus=4), facts(FLAVOR))
     assert drift.status is DriftStatus.FLAVOR_CHANGED

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 from hvsvc.domain.desired import DesiredState, ReapplyPolicy
 from hvsvc.domain.drift import Drift, DriftStatus
+from hvsvc.domain.drift_report import DriftReport, Progress
 from hvsvc.domain.topology import Topology, TopologyMode, TopologyPolicy
-from hvsvc.operations.drifts import DriftReport
-from hvsvc.operations.reapply import Progress
 from tests.fakes.domains import WEB_UUID
 
 DESIRED = DesiredState(

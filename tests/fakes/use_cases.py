@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
 from hvsvc.domain.desired import DesiredState, ReapplyPolicy
+from hvsvc.domain.drift_report import DriftReport
 from hvsvc.domain.facts import DomainFacts, DomainState
 from hvsvc.domain.host_room import HostResources, HostRoom, sum_host
 from hvsvc.domain.limits import HostLimits
@@ -19,7 +20,7 @@ from hvsvc.domain.target import Target
 from hvsvc.domain.unread import DomainList, UnreadDomain
 from hvsvc.errors import NotFoundError, Reason
 from hvsvc.operations.changes import Changes, PlanReport
-from hvsvc.operations.drifts import DriftReport, Drifts
+from hvsvc.operations.drifts import Drifts
 from hvsvc.operations.reads import DomainReads, WatchItem
 from hvsvc.operations.running import Operations
 

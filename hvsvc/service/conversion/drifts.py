@@ -6,8 +6,8 @@ from typing import Final
 
 from hvsvc.domain.desired import DesiredState, ReapplyPolicy
 from hvsvc.domain.drift import DriftStatus
+from hvsvc.domain.drift_report import DriftReport
 from hvsvc.domain.topology import TopologyPolicy
-from hvsvc.operations.drifts import DriftReport
 from hvsvc.service.conversion.domains import resource_name, timestamp
 from hvsvc.service.status import clean
 from hvsvc.v1 import desired_pb2

@@ -6,8 +6,8 @@ from google.protobuf import json_format
 
 from hvsvc.domain.desired import ReapplyPolicy
 from hvsvc.domain.drift import DriftStatus
+from hvsvc.domain.drift_report import Progress
 from hvsvc.domain.topology import TopologyMode, TopologyPolicy
-from hvsvc.operations.reapply import Progress
 from hvsvc.service.conversion import drifts
 from hvsvc.v1 import desired_pb2
 from tests.fakes.domains import WEB_UUID
