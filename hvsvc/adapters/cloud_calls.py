@@ -14,8 +14,8 @@ from functools import partial
 import stamina
 
 from hvsvc.adapters.cloud_session import CloudService, CloudSession, Order
-from hvsvc.adapters.libvirt_workers import Workers
 from hvsvc.adapters.openstack_answer import Answer
+from hvsvc.adapters.workers import Workers
 from hvsvc.errors import DeadlineError, Reason, UnavailableError
 
 #: calls at once; more wait, within their deadline

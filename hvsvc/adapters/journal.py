@@ -17,7 +17,7 @@ from typing import Self, TypeVar
 
 from hvsvc.adapters import journal_desired, journal_schema
 from hvsvc.adapters.journal_codec import decode, encode
-from hvsvc.adapters.libvirt_workers import Workers
+from hvsvc.adapters.workers import Workers
 from hvsvc.domain.desired import DesiredState
 from hvsvc.domain.operation import OperationRecord
 from hvsvc.errors import InternalError, Reason, UnavailableError

@@ -21,7 +21,7 @@ import libvirt
 from hvsvc.adapters.libvirt_errors import translate_error, translate_open_error
 from hvsvc.adapters.libvirt_event_loop import start_event_loop
 from hvsvc.adapters.libvirt_settings import LibvirtSettings
-from hvsvc.adapters.libvirt_workers import Workers
+from hvsvc.adapters.workers import Workers
 from hvsvc.errors import Reason
 
 _logger = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from concurrent.futures import wait
 
 import pytest
 
-from hvsvc.adapters.libvirt_workers import Workers
+from hvsvc.adapters.workers import Workers
 
 
 def test_no_more_calls_at_once_than_workers() -> None:
@@ -52,7 +52,7 @@ def test_stop_ends_the_threads_after_what_was_submitted() -> None:
 def test_a_call_that_hangs_does_not_keep_the_process() -> None:
     script = (
         "import threading\n"
-        "from hvsvc.adapters.libvirt_workers import Workers\n"
+        "from hvsvc.adapters.workers import Workers\n"
         "Workers(1, 'hung').submit(threading.Event().wait)\n"
         "print('main ends')\n"
     )
