@@ -7,7 +7,6 @@ synchronous=FULL).
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -16,6 +15,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from hvsvc.adapters import journal_desired, journal_schema
+from hvsvc.adapters.bounded_call import call_bounded
 from hvsvc.adapters.journal_codec import decode, encode
 from hvsvc.adapters.workers import Workers
 from hvsvc.domain.desired import DesiredState
@@ -23,6 +23,9 @@ from hvsvc.domain.operation import OperationRecord
 from hvsvc.errors import InternalError, Reason, UnavailableError
 
 T = TypeVar("T")
+Work = Callable[[sqlite3.Connection], T]
+#: takes back what the work did, from what it returned
+Undo = Callable[[sqlite3.Connection, T], None]
 
 _DAY_S = 86_400
 _DAMAGED = "it is damaged: restore it from a backup, or move it away to begin with an empty one"
@@ -46,8 +49,8 @@ class SqliteJournal:
     """The `Journal` of a running daemon; `open` it first, `close` it last.
 
     Every method raises UnavailableError(JOURNAL_UNAVAILABLE) when the file is damaged,
-    the disk is full or fails, or does not answer within `call_timeout_s`. A write that
-    ran out of time may still be done later.
+    the disk is full or fails, or does not answer within `call_timeout_s`. What is written
+    after that is undone where it tells of what never was: an operation, a record.
 
     :param path: the database file, made where it is missing; its folder must exist.
     :param keep_days: age from which ended operations and definitions are dropped
@@ -128,7 +131,10 @@ class SqliteJournal:
                     ),
                 )
 
-        await self._write(write)
+        def undo(database: sqlite3.Connection, _: None) -> None:
+            database.execute("DELETE FROM operations WHERE id = ?", (operation.id,))
+
+        await self._write(write, undo)
 
     async def update(self, operation: OperationRecord) -> None:
         """Stores the operation's new state; returns when it is on disk."""
@@ -214,7 +220,14 @@ class SqliteJournal:
         self, uuid: str, known: DesiredState | None, wanted: DesiredState | None
     ) -> bool:
         """Stores what a domain was asked for in place of `known`; False where another one is there."""
-        return await self._write(lambda database: journal_desired.replace(database, uuid, known, wanted))
+
+        def undo(database: sqlite3.Connection, replaced: bool) -> None:
+            if replaced:
+                journal_desired.replace(database, uuid, wanted, known)
+
+        return await self._write(
+            lambda database: journal_desired.replace(database, uuid, known, wanted), undo
+        )
 
     async def read_desired(self, uuid: str) -> DesiredState | None:
         """What this domain was asked for."""
@@ -232,29 +245,29 @@ class SqliteJournal:
 
         return await self._use(read)
 
-    async def _write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def _write(self, work: Work[T], undo: Undo[T] | None = None) -> T:
         def write(database: sqlite3.Connection) -> T:
             # SQLite goes on with a file that was removed or replaced, and all of it is gone at the next start
             if self._file is None or not _is_at(self._path, self._file):
                 raise self._unavailable(_REPLACED)
             return work(database)
 
-        return await self._use(write)
+        return await self._use(write, undo)
 
-    async def _use(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def _use(self, work: Work[T], undo: Undo[T] | None = None) -> T:
         def run() -> T:
-            if self._connection is None:
-                raise self._unavailable("it is not open")
-            return work(self._connection)
+            return work(self._opened())
 
-        return await self._call(run)
+        return await self._call(run, None if undo is None else lambda done: undo(self._opened(), done))
 
-    async def _call(self, work: Callable[[], T]) -> T:
-        running = asyncio.wrap_future(self._thread.submit(work))
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            raise self._unavailable("it is not open")
+        return self._connection
+
+    async def _call(self, work: Callable[[], T], undo: Callable[[T], None] | None = None) -> T:
         try:
-            # not wait_for, which in Python 3.11 loses a cancellation that comes with the answer
-            async with asyncio.timeout(self._call_timeout_s):
-                return await running
+            return await call_bounded(self._thread, work, self._call_timeout_s, undo)
         except TimeoutError as err:
             raise self._unavailable(
                 f"the disk gave no answer in {self._call_timeout_s:g} s ([journal] call_timeout_s): check it"

@@ -11,10 +11,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from hvsvc.adapters.journal import SqliteJournal
 from hvsvc.domain.desired import DesiredState
 from hvsvc.errors import Reason, UnavailableError
 from tests.adapters.journal_files import UUID, definitions, journal_at, record
@@ -276,6 +278,52 @@ async def test_a_disk_that_hangs_blocks_neither_the_loop_nor_the_caller_for_good
         assert await journal.read("op-1") is None, (
             "a write that ran out of time before it began is not made later"
         )
+
+
+@contextmanager
+def slow_to_commit(journal: SqliteJournal) -> Iterator[threading.Event]:
+    """The disk takes what is written next, and its answer comes when the event is set."""
+    hang, submit = threading.Event(), journal._thread.submit
+
+    def submit_slow(work: Callable[[], object]) -> object:
+        def slow() -> object:
+            journal._connection.set_trace_callback(lambda text: text.startswith("COMMIT") and hang.wait())  # type: ignore[union-attr]
+            return work()
+
+        journal._thread.submit = submit  # type: ignore[method-assign]
+        return submit(slow)
+
+    journal._thread.submit = submit_slow  # type: ignore[assignment,method-assign]
+    try:
+        yield hang
+    finally:
+        hang.set()
+
+
+async def test_an_operation_whose_begin_is_stored_too_late_does_not_stay_for_ever(path: Path) -> None:
+    async with journal_at(path, call_timeout_s=1.5) as journal:
+        with slow_to_commit(journal) as hang:
+            await assert_unavailable(lambda: journal.begin(record(1)), "gave no answer")
+            hang.set()
+            assert await journal.read("op-1") is None, "nobody runs it, so it would never end"
+        await journal.begin(record(2))
+    async with journal_at(path) as journal:
+        found = await journal.read_page(uuid=None, done=None, before=None, limit=10)
+        assert [each.id for each in found] == ["op-2"]
+
+
+async def test_a_record_of_what_was_refused_for_a_slow_disk_is_taken_back(path: Path) -> None:
+    first = DesiredState(UUID, "web", "tester", 1.0, max_vcpus=4)
+    second = DesiredState(UUID, "web", "tester", 2.0, max_vcpus=8)
+    async with journal_at(path, call_timeout_s=1.5) as journal:
+        for known, wanted in ((None, first), (first, second), (first, None)):
+            with slow_to_commit(journal) as hang:
+                change = partial(journal.replace_desired, UUID, known, wanted)
+                await assert_unavailable(change, "gave no answer")
+                hang.set()
+                assert await journal.read_desired(UUID) == known
+            if known is None:
+                assert await journal.replace_desired(UUID, None, first)
 
 
 WRITER = """
