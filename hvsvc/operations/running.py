@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from hvsvc.domain.operation import OperationRecord
@@ -20,6 +21,8 @@ from hvsvc.errors import (
 from hvsvc.operations.ports import Clock, Journal
 
 _PAGE = 100
+#: between two attempts to store how an operation ended
+_STORE_AGAIN_S = 1.0
 
 
 class Running:
@@ -71,6 +74,7 @@ class Operations:
         self._ended = ended
         self._running: dict[str, Running] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._ends: set[asyncio.Task[None]] = set()
         self._beginning = 0
         self._draining = False
 
@@ -120,8 +124,28 @@ class Operations:
         await work(running)
         if running.record.done:
             self._ended(running.record)
-        if running.record.done and await self._is_stored(running.record):
-            del self._running[running.record.id]
+        if running.record.done and not await self._let_go(running):
+            task = asyncio.create_task(self._store_end(running), name=f"end of {running.record.id}")
+            self._ends.add(task)
+            task.add_done_callback(self._ends.discard)
+
+    async def _let_go(self, running: Running) -> bool:
+        """Leaves an operation that has ended to the journal; False where its end is not stored there."""
+        stored = await self._is_stored(running.record)
+        if stored:
+            self._running.pop(running.record.id, None)
+        return stored
+
+    async def _store_end(self, running: Running) -> None:
+        """Stores an end once the journal works again: the next start would tell that hvsvc stopped meanwhile."""
+        while running.record.id in self._running:
+            await asyncio.sleep(_STORE_AGAIN_S)
+            await self._store(running.record)
+            await self._let_go(running)
+
+    async def _store(self, record: OperationRecord) -> None:
+        with suppress(HvsvcError):
+            await self._journal.update(record)
 
     async def _is_stored(self, record: OperationRecord) -> bool:
         try:
@@ -187,12 +211,17 @@ class Operations:
         :raises FailedPreconditionError: OPERATION_RUNNING.
         """
         record = await self.get(operation_id)
+        running = self._running.get(operation_id)
         if not record.done:
             raise FailedPreconditionError(
                 Reason.OPERATION_RUNNING,
                 f"operations/{operation_id} is still running; cancel it or wait for it first",
                 {"operation": f"operations/{operation_id}"},
             )
+        if running is not None:
+            await self._journal.update(
+                running.record
+            )  # its end may not be stored, and only what ended is deleted
         await self._journal.delete(operation_id)
         self._running.pop(operation_id, None)
 
@@ -213,6 +242,10 @@ class Operations:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        for task in self._ends:
+            task.cancel()
+        ended = [running.record for running in self._running.values() if running.record.done]
+        await asyncio.gather(*map(self._store, ended))
 
 
 def interrupted(record: OperationRecord, now_s: float) -> OperationRecord:

@@ -28,7 +28,8 @@ async def test_what_is_in_time_is_returned_and_stays(thread: Workers) -> None:
 
 
 async def test_what_is_done_too_late_is_undone(thread: Workers) -> None:
-    go, undone = threading.Event(), []
+    go = threading.Event()
+    undone: list[bool] = []
     with pytest.raises(TimeoutError):
         await call_bounded(thread, go.wait, 0.05, undone.append)
     go.set()
@@ -36,7 +37,8 @@ async def test_what_is_done_too_late_is_undone(thread: Workers) -> None:
 
 
 async def test_what_has_not_begun_never_will(thread: Workers) -> None:
-    go, done = threading.Event(), []
+    go = threading.Event()
+    done: list[str] = []
     thread.submit(go.wait)
     with pytest.raises(TimeoutError):
         await call_bounded(thread, lambda: done.append("late"), 0.05)

@@ -397,7 +397,8 @@ class FakeJournal:
         ][:limit]
 
     async def delete(self, operation_id: str) -> bool:
-        return self.records.pop(operation_id, None) is not None
+        found = self.records.get(operation_id)
+        return found is not None and found.done and self.records.pop(operation_id) is found
 
     async def replace_desired(
         self, uuid: str, known: DesiredState | None, wanted: DesiredState | None

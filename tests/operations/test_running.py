@@ -89,8 +89,8 @@ async def test_wait_ends_at_its_bound_with_the_state_then() -> None:
     assert (await operations.wait("op-1", 5)).done
 
 
-async def test_an_end_that_could_not_be_stored_stays_readable() -> None:
-    journal = FakeJournal()
+async def end_unstored(journal: FakeJournal) -> Operations:
+    """One operation whose end the disk did not take."""
     operations = registry(journal)
 
     async def work(running: Running) -> None:
@@ -102,7 +102,47 @@ async def test_an_end_that_could_not_be_stored_stays_readable() -> None:
     assert (await operations.wait("op-1", 5)).done
     assert not journal.records["op-1"].done
     await asyncio.sleep(0)
+    return operations
+
+
+async def test_an_end_that_could_not_be_stored_stays_readable() -> None:
+    operations = await end_unstored(FakeJournal())
     assert (await operations.get("op-1")).done
+    await operations.drain(0)
+
+
+async def test_an_end_is_stored_once_the_journal_works_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hvsvc.operations.running._STORE_AGAIN_S", 0.01)
+    journal = FakeJournal()
+    operations = await end_unstored(journal)
+    await asyncio.sleep(0.05)
+    assert not journal.records["op-1"].done
+    journal.errors.clear()
+    async with asyncio.timeout(5):
+        await asyncio.gather(*operations._ends)
+    assert journal.records["op-1"].end_time_s == 2.0
+    assert (await operations.get("op-1")).end_time_s == 2.0
+
+
+async def test_a_stop_stores_the_ends_that_it_can() -> None:
+    journal = FakeJournal()
+    operations = await end_unstored(journal)
+    journal.errors.clear()
+    await operations.drain(0)
+    assert journal.records["op-1"].end_time_s == 2.0, "the next start would say that hvsvc stopped meanwhile"
+
+
+async def test_what_is_deleted_before_its_end_is_stored_does_not_come_back_as_running() -> None:
+    journal = FakeJournal()
+    operations = await end_unstored(journal)
+    with pytest.raises(UnavailableError):
+        await operations.delete("op-1")
+    assert (await operations.get("op-1")).done
+    journal.errors.clear()
+    await operations.delete("op-1")
+    with pytest.raises(NotFoundError):
+        await operations.get("op-1")
+    await operations.drain(0)
 
 
 async def test_a_cancel_request_is_not_overwritten_by_the_next_state() -> None:
@@ -141,7 +181,7 @@ async def test_delete_only_what_has_ended() -> None:
 
 
 async def test_what_a_dead_process_left_running_is_ended_at_start() -> None:
-    step = StepRecord(StepKind.REBOOT, Effect.REBOOT, "asked for", StepState.RUNNING, 1.5)
+    step = StepRecord(StepKind.REBOOT, Effect.REBOOT, "asked for", state=StepState.RUNNING, start_time_s=1.5)
     left = record("left", steps=(replace(step, kind=StepKind.DEFINE_CONFIG, state=StepState.DONE), step))
     journal = FakeJournal(records={"left": left, "old": record("old", end_time_s=2.0)})
     operations = registry(journal)
