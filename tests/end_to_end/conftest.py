@@ -17,7 +17,7 @@ boot_timeout_s = 90
 cpu_online_timeout_s = 10
 balloon_timeout_s = 15
 [reboot]
-shutdown_timeout_s = 20
+shutdown_timeout_s = 40
 """
 
 
