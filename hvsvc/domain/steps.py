@@ -1,4 +1,4 @@
-"""The steps a plan is made of: values that say what to do, never how far it got."""
+"""The steps a plan is made of, which say what to do, and their records, which say how far it got."""
 
 from __future__ import annotations
 
@@ -62,26 +62,17 @@ class StepState(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class StepRecord:
-    """A step of an operation as the journal keeps it; times in seconds since the epoch."""
+class StepRecord(Step):
+    """A step of an operation as the journal keeps it; times in seconds since the epoch.
 
-    kind: StepKind
-    effect: Effect
-    why: str
+    What it writes or sets is kept too: a recovery after a crash needs the intent.
+    """
+
     state: StepState = StepState.PENDING
     start_time_s: float | None = None
     end_time_s: float | None = None
     #: what was read back, in words
     evidence: str = ""
-    #: what it writes or sets, as in `Step`: the intent that a recovery after a crash needs
-    xml: str | None = None
-    value: int | None = None
-    allocation: Size | None = None
-
-    @property
-    def settles(self) -> bool:
-        """As `Step.settles`."""
-        return self.kind is StepKind.SET_ALLOCATION and self.allocation is None
 
 
 @dataclass(frozen=True, slots=True)

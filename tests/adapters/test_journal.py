@@ -19,7 +19,11 @@ def path(tmp_path: Path) -> Path:
 
 async def test_an_operation_is_read_back_as_it_was_last_stored(path: Path) -> None:
     running = record(
-        steps=(StepRecord(StepKind.DEFINE_CONFIG, Effect.LIVE, "why", StepState.RUNNING, 1001.5),)
+        steps=(
+            StepRecord(
+                StepKind.DEFINE_CONFIG, Effect.LIVE, "why", state=StepState.RUNNING, start_time_s=1001.5
+            ),
+        )
     )
     async with journal_at(path) as journal:
         await journal.begin(record())
