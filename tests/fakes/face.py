@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TypeVar
+from typing import Self, TypeVar
 
 import grpc
 from google.protobuf.message import Message
@@ -104,7 +103,7 @@ LIMITS = ServerLimits(calls=50, pages=PageLimits(default=3, maximum=5))
 
 
 class Face:
-    """A server that listens, and what is behind it."""
+    """A server that serves from entering to leaving, and what is behind it."""
 
     def __init__(self, access: Access, limits: ServerLimits) -> None:
         self.reads = FakeReads([running(), shut_off()])
@@ -121,6 +120,15 @@ class Face:
             limits,
         )
 
+    async def __aenter__(self) -> Self:
+        await self.server.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.server.stop(None)
+
     def counted(self, method: str, code: str) -> float:
         """RPCs of this method that ended with this code."""
         labels = {"method": method, "code": code}
@@ -132,45 +140,28 @@ def access(names: Mapping[str, Role] | None = None, unix: Role = Role.ADMIN) -> 
     return Access(names or {}, unix=unix, plaintext=Role.READER)
 
 
-@asynccontextmanager
-async def unix_face(
-    directory: Path, policy: Access | None = None, limits: ServerLimits = LIMITS
-) -> AsyncIterator[Face]:
-    """Serves on a unix socket in `directory`."""
+def unix_face(directory: Path, policy: Access | None = None, limits: ServerLimits = LIMITS) -> Face:
+    """One that listens on a unix socket in `directory`."""
     face = Face(policy or access(), limits)
     path = directory / "hvsvc.sock"
     listen_unix(face.server, path, 0o660, None)
     face.target = f"unix:{path}"
-    await face.server.start()
-    try:
-        yield face
-    finally:
-        await face.server.stop(None)
+    return face
 
 
-@asynccontextmanager
-async def tls_face(files: TlsFiles, policy: Access) -> AsyncIterator[Face]:
-    """Serves on a free port of 127.0.0.1 with mTLS."""
+def tls_face(files: TlsFiles, policy: Access) -> Face:
+    """One that listens on a free port of 127.0.0.1 with mTLS."""
     face = Face(policy, LIMITS)
     port = listen_tls(face.server, "127.0.0.1:0", Certificates(files).credentials())
     face.target = f"127.0.0.1:{port}"
-    await face.server.start()
-    try:
-        yield face
-    finally:
-        await face.server.stop(None)
+    return face
 
 
-@asynccontextmanager
-async def plaintext_face(policy: Access) -> AsyncIterator[Face]:
-    """Serves in plaintext on a free port of 127.0.0.1."""
+def plaintext_face(policy: Access) -> Face:
+    """One that listens in plaintext on a free port of 127.0.0.1."""
     face = Face(policy, LIMITS)
     face.target = f"127.0.0.1:{listen_plaintext(face.server, '127.0.0.1:0', Role.READER)}"
-    await face.server.start()
-    try:
-        yield face
-    finally:
-        await face.server.stop(None)
+    return face
 
 
 M = TypeVar("M", bound=Message)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -19,13 +18,7 @@ from hvsvc.v1 import desired_pb2, domain_pb2
 from hvsvc.v1.domain_pb2_grpc import DomainServiceStub
 from tests.fakes.domains import DB_UUID, WEB_UUID, running, shut_off
 from tests.fakes.drifts import report
-from tests.fakes.face import Face, Refusal, unix_face
-
-
-@pytest.fixture
-async def face(tmp_path: Path) -> AsyncIterator[Face]:
-    async with unix_face(tmp_path) as opened:
-        yield opened
+from tests.fakes.face import Face, Refusal
 
 
 @pytest.fixture

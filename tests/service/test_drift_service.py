@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -15,16 +14,15 @@ from hvsvc.v1 import desired_pb2, drift_pb2
 from hvsvc.v1.drift_pb2_grpc import DriftServiceStub
 from tests.fakes.domains import DB_UUID, WEB_UUID
 from tests.fakes.drifts import report
-from tests.fakes.face import Face, Refusal, unix_face
+from tests.fakes.face import Face, Refusal
 
 NAME = f"domains/{WEB_UUID}"
 
 
 @pytest.fixture
-async def face(tmp_path: Path) -> AsyncIterator[Face]:
-    async with unix_face(tmp_path) as opened:
-        opened.drifts.reports = [report(), report(DriftStatus.MOVED, uuid=DB_UUID, libvirt_name="db")]
-        yield opened
+def face(face: Face) -> Face:
+    face.drifts.reports = [report(), report(DriftStatus.MOVED, uuid=DB_UUID, libvirt_name="db")]
+    return face
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -16,15 +15,9 @@ from structlog.testing import capture_logs
 from hvsvc.errors import Reason, UnavailableError
 from hvsvc.service.health import follow
 from hvsvc.service.server import DOMAIN_SERVICE, LONG_RUNNING_SERVICE, OPERATION_SERVICE, SCALING_SERVICE
-from tests.fakes.face import Face, unix_face
+from tests.fakes.face import Face
 
 UNKNOWN, SERVING, NOT_SERVING, SERVICE_UNKNOWN = range(4)
-
-
-@pytest.fixture
-async def face(tmp_path: Path) -> AsyncIterator[Face]:
-    async with unix_face(tmp_path) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -32,12 +32,6 @@ SET = "/hvsvc.v1.ScalingService/SetVcpus"
 
 
 @pytest.fixture
-async def face(tmp_path: Path) -> AsyncIterator[Face]:
-    async with unix_face(tmp_path) as opened:
-        yield opened
-
-
-@pytest.fixture
 async def channel(face: Face) -> AsyncIterator[grpc.aio.Channel]:
     async with grpc.aio.insecure_channel(face.target) as opened:
         yield opened

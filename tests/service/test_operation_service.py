@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -19,13 +18,7 @@ from hvsvc.service.operation_service import Filter, parse_filter
 from hvsvc.v1 import operation_pb2, scaling_pb2
 from hvsvc.v1.operation_pb2_grpc import OperationServiceStub
 from tests.fakes.domains import WEB_UUID
-from tests.fakes.face import Face, Refusal, ended, record, unix_face
-
-
-@pytest.fixture
-async def face(tmp_path: Path) -> AsyncIterator[Face]:
-    async with unix_face(tmp_path) as opened:
-        yield opened
+from tests.fakes.face import Face, Refusal, ended, record
 
 
 @pytest.fixture

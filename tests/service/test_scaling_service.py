@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 
 import grpc
@@ -14,7 +13,7 @@ from hvsvc.domain.target import Affect, GuestCpuMode, Method, RebootMode, Target
 from hvsvc.errors import AbortedError, FailedPreconditionError, Reason
 from hvsvc.v1 import scaling_pb2
 from hvsvc.v1.scaling_pb2_grpc import ScalingServiceStub
-from tests.fakes.face import Face, Refusal, unix_face
+from tests.fakes.face import Face, Refusal
 
 REQUEST_ID = "aaaaaaaa-bbbb-4ccc-8ddd-eeeeeeeeeeee"
 ETAG = "0f" * 32
@@ -24,12 +23,6 @@ COMMON: dict[str, Any] = {
     "request_id": REQUEST_ID.upper(),
     "validate_only": True,
 }
-
-
-@pytest.fixture
-async def face(tmp_path: Path) -> AsyncIterator[Face]:
-    async with unix_face(tmp_path) as opened:
-        yield opened
 
 
 @pytest.fixture
