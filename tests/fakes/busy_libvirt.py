@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import libvirt
 
-from tests.fakes.libvirt_connection import libvirt_error
+from tests.fakes.libvirt_connection import QuietConnection, libvirt_error
 from tests.fakes.worlds import UUID, domain_xml
 
 
@@ -145,7 +145,7 @@ class _Blocked:
             self._domain.blocked -= 1
 
 
-class BusyLibvirt:
+class BusyLibvirt(QuietConnection):
     """A host of `BusyDomain`s, and each connection to it."""
 
     def __init__(self, count: int, *, job_wait_s: float = 30, definition_waits: bool = True) -> None:
@@ -178,18 +178,3 @@ class BusyLibvirt:
             if domain.UUIDString() == uuid:
                 return domain
         raise libvirt_error(libvirt.VIR_ERR_NO_DOMAIN)
-
-    def isAlive(self) -> int:  # noqa: N802
-        return 1
-
-    def registerCloseCallback(self, _callback: object, _opaque: object) -> None:  # noqa: N802
-        return
-
-    def unregisterCloseCallback(self) -> None:  # noqa: N802
-        return
-
-    def setKeepAlive(self, _interval: int, _count: int) -> int:  # noqa: N802
-        return 0
-
-    def close(self) -> int:
-        return 0

@@ -51,14 +51,8 @@ class FakeDomain:
         return 0
 
 
-class FakeConnection:
-    """A connection with one domain."""
-
-    def __init__(self, domain: FakeDomain) -> None:
-        self._domain = domain
-
-    def lookupByUUIDString(self, _uuid: str) -> FakeDomain:  # noqa: N802
-        return self._domain
+class QuietConnection:
+    """A connection that lives until it is closed, and is never lost."""
 
     def isAlive(self) -> int:  # noqa: N802
         return 1
@@ -74,3 +68,13 @@ class FakeConnection:
 
     def close(self) -> int:
         return 0
+
+
+class FakeConnection(QuietConnection):
+    """A connection with one domain."""
+
+    def __init__(self, domain: FakeDomain) -> None:
+        self._domain = domain
+
+    def lookupByUUIDString(self, _uuid: str) -> FakeDomain:  # noqa: N802
+        return self._domain
