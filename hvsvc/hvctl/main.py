@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+from contextlib import suppress
 from typing import Any, Final
 
 import click
@@ -112,7 +113,28 @@ def run(args: list[str] | None = None) -> int:
         if _COMPLETE in os.environ:
             raise
         return exit_codes.BROKEN_PIPE if err.code else exit_codes.OK
+    except UnicodeEncodeError as err:
+        click.echo(f"hvctl: {err.object!a} is not UTF-8, as names have to be", err=True)
+        return exit_codes.USAGE
+    except OSError as err:
+        _give_up_output()
+        click.echo(f"hvctl: {err.filename or 'writing its output'}: {err.strerror}", err=True)
+        return exit_codes.INTERNAL
     return result if isinstance(result, int) else exit_codes.OK
+
+
+def _give_up_output() -> None:
+    """What could not be written would be tried again at the end, with a complaint of the interpreter's."""
+    with suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _as_utf8(argument: str) -> str:
+    """An argument as UTF-8, whatever the locale says; as it is where it is none."""
+    try:
+        return os.fsencode(argument).decode("utf-8")
+    except UnicodeDecodeError:
+        return argument
 
 
 def main() -> None:
@@ -123,4 +145,4 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(run())
+    sys.exit(run([_as_utf8(argument) for argument in sys.argv[1:]]))

@@ -13,6 +13,8 @@ from typing import Any, Final, TypeVar, cast
 
 import click
 
+from hvsvc.hvctl.number import Number
+
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 DEFAULT_TARGET: Final = "unix:///run/hvsvc/hvsvc.sock"
@@ -147,7 +149,7 @@ def global_options(*, root: bool) -> Callable[[Decorated], Decorated]:
             "--timeout",
             "timeout_s",
             metavar="SECONDS",
-            type=click.FloatRange(min=0, min_open=True),
+            type=Number(min=0, min_open=True),
             help=f"How long to wait: for a change until it is done (default {WAIT_TIMEOUT_S:.0f}), "
             f"else for the answer (default {CALL_TIMEOUT_S:.0f}).",
             **how,

@@ -124,3 +124,39 @@ def test_a_terminal_without_unicode_still_gets_the_numbers(hvctl: Hvctl, fake: F
     fake.domains[0].nova.name = "東京"
     done = hvctl("dominfo", "web-1", "-c", "nova.name", PYTHONIOENCODING="latin-1")
     assert (done.returncode, done.stdout) == (0, "nova.name: \\u6771\\u4eac\n")
+
+
+@pytest.mark.parametrize(
+    "words", [["list"], ["list", "-f", "json"], ["dominfo", "web-1"], ["dominfo", "web-1", "-f", "yaml"]]
+)
+def test_a_disk_that_is_full_is_no_traceback(target: str, words: list[str]) -> None:
+    with open("/dev/full", "wb") as full:  # noqa: PTH123 a device
+        done = subprocess.run(
+            [*HVCTL, *words],
+            env=clean_env(HVCTL_TARGET=target),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, "hvctl: writing its output: No space left on device\n")
+
+
+@pytest.mark.parametrize("locale", [{}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}])
+def test_a_name_is_utf_8_whatever_the_locale(hvctl: Hvctl, fake: FakeHvsvc, locale: dict[str, str]) -> None:
+    fake.domains[0].nova.name = "\u6771\u4eac"
+    done = hvctl("dominfo", "\u6771\u4eac", "-c", "nova.name", **locale)
+    assert (done.returncode, done.stderr) == (0, "")
+    refused = hvctl("dominfo", "\udcff", **locale)
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        "hvctl: '\\udcff' is not UTF-8, as names have to be\n",
+    )
+
+
+@pytest.mark.parametrize("words", [["--timeout", "nan", "list"], ["headroom", "web-1", "--factor", "nan"]])
+def test_nan_is_no_number(hvctl: Hvctl, words: list[str]) -> None:
+    done = hvctl(*words)
+    assert done.returncode == 2
+    assert "'nan' is not a number" in done.stderr

@@ -9,6 +9,7 @@ import click
 
 from hvsvc.hvctl.change import run_change
 from hvsvc.hvctl.change_options import COUNT, change_options, domain_argument
+from hvsvc.hvctl.number import Number
 from hvsvc.hvctl.operation import OPERATION_SHAPE
 from hvsvc.hvctl.service import connected
 from hvsvc.hvctl.sizes import size_kib
@@ -23,7 +24,7 @@ from hvsvc.v1 import domain_pb2, scaling_pb2
 @click.option(
     "--factor",
     metavar="F",
-    type=click.FloatRange(min=1, max=1024),
+    type=Number(min=1, max=1024),
     help="Grow to F times the server's flavor, vCPUs and memory.",
 )
 @click.option(
