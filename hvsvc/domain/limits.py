@@ -156,12 +156,14 @@ def memory_floor_kib(balloon: Balloon, limits: HostLimits) -> int | None:
     """The least memory the guest can be left with; None where its use is not known.
 
     actual - usable + reserve, which held in every run measured; "unused" instead of
-    "usable" was too optimistic.
+    "usable" was too optimistic. The guest's figures may be from before somebody shrank it:
+    then what it used of its own total counts, since more is usable than there is left.
     """
     if balloon.actual_kib is None or balloon.guest_available_kib is None:
         return None
     reserve = max(
         limits.memory_floor_reserve_kib, int(balloon.actual_kib * limits.memory_floor_reserve_ratio)
     )
-    used = max(balloon.actual_kib - balloon.guest_available_kib, 0)
+    whole_kib = max(balloon.actual_kib, balloon.guest_total_kib or 0)
+    used = max(whole_kib - balloon.guest_available_kib, 0)
     return round_to_mib(used + reserve)

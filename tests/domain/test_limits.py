@@ -145,6 +145,12 @@ def test_the_floor_is_what_the_guest_uses_and_a_reserve(
     assert memory_floor_kib(Balloon(actual, actual, available, 1), HostLimits()) == floor
 
 
+def test_figures_from_before_a_shrink_do_not_make_a_guest_look_idle() -> None:
+    """Nova has its domains report every 10 s; whoever shrank the guest since then left it with less than it says."""
+    shrunk = Balloon(actual_kib=640 * MIB, guest_total_kib=2 * GIB, guest_available_kib=GIB + 512 * MIB)
+    assert memory_floor_kib(shrunk, HostLimits()) == 512 * MIB + 128 * MIB
+
+
 def test_mem_08_sizes_are_the_same_where_libvirt_rounds_them_to_the_same() -> None:
     assert round_to_mib(262145) == 263168
     assert round_to_mib(262144) == 262144
