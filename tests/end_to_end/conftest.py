@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libvirt
 import pytest
 
-from tests.guest_domains import GuestDomains, GuestImage
+from tests.guest_domains import GuestDomains
 from tests.hvsvc_process import HvsvcProcess
 from tests.private_libvirtd import PrivateLibvirtd
 
@@ -29,11 +28,6 @@ def hvsvc(private_libvirtd: PrivateLibvirtd) -> Iterator[HvsvcProcess]:
 
 
 @pytest.fixture
-def domains(private_libvirtd: PrivateLibvirtd, guest_image: GuestImage) -> Iterator[GuestDomains]:
+def domains(libvirtd_domains: GuestDomains) -> GuestDomains:
     """Domains of the test; removed after it, since the host counts all that run."""
-    connection = libvirt.open(private_libvirtd.uri)
-    try:
-        with GuestDomains(connection, guest_image, private_libvirtd.path) as made:
-            yield made
-    finally:
-        connection.close()
+    return libvirtd_domains
