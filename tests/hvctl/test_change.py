@@ -11,11 +11,10 @@ from tests.fakes.service_messages import ended, error_info, growth_steps, runnin
 from tests.hvctl.conftest import HVCTL, Hvctl, clean_env
 
 
-def test_ctrl_c_in_a_pipe_says_that_the_operation_goes_on(fake: FakeHvsvc, target: str) -> None:
-    fake.reports = [running(growth_steps(0)), running(growth_steps(1)), ended()]
-    fake.released.clear()
+def interrupted(fake: FakeHvsvc, target: str, *words: str) -> tuple[int, str, str]:
+    """Ctrl-C while the service holds the call: exit code, stdout and stderr."""
     process = subprocess.Popen(
-        [*HVCTL, "scale", "web-1", "--vcpus", "8", "-f", "json"],
+        [*HVCTL, *words],
         env=clean_env(HVCTL_TARGET=target),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -24,7 +23,14 @@ def test_ctrl_c_in_a_pipe_says_that_the_operation_goes_on(fake: FakeHvsvc, targe
     assert fake.holding.wait(30)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
-    assert (process.returncode, out) == (130, "")
+    return process.returncode, out, err
+
+
+def test_ctrl_c_in_a_pipe_says_that_the_operation_goes_on(fake: FakeHvsvc, target: str) -> None:
+    fake.reports = [running(growth_steps(0)), running(growth_steps(1)), ended()]
+    fake.released.clear()
+    code, out, err = interrupted(fake, target, "scale", "web-1", "--vcpus", "8", "-f", "json")
+    assert (code, out) == (130, "")
     assert "hvctl: operations/0b7c goes on\n  watch it:  hvctl operations watch operations/0b7c" in err
     assert "Traceback" not in err
 
@@ -52,17 +58,8 @@ def test_ctrl_c_before_the_answer_says_how_to_repeat_the_request(fake: FakeHvsvc
     fake.reports = [running(growth_steps(0))]
     fake.released.clear()
     fake.held_changes = True
-    process = subprocess.Popen(
-        [*HVCTL, "reboot", "web-1"],
-        env=clean_env(HVCTL_TARGET=target),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert fake.holding.wait(30)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
-    assert process.returncode == 130
+    code, out, err = interrupted(fake, target, "reboot", "web-1")
+    assert (code, out) == (130, "")
     assert f"--request-id {fake.requests('RebootDomain')[0].request_id}" in err
 
 
