@@ -19,6 +19,7 @@ from hvsvc.errors import (
     NotFoundError,
     Reason,
 )
+from hvsvc.operations.shared_reads import SharedReads
 from hvsvc.operations.surroundings import Surroundings
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
@@ -51,6 +52,9 @@ class DomainReads:
     def __init__(self, surroundings: Surroundings, *, max_agent_calls: int = 8) -> None:
         self._around = surroundings
         self._agents = asyncio.Semaphore(max_agent_calls)
+        hypervisor = surroundings.hypervisor
+        self._every = SharedReads(lambda _: hypervisor.read_domains())
+        self._changed = SharedReads(lambda uuid: hypervisor.read_domain(uuid, hasty=True))
 
     async def resolve(self, name: str) -> str:
         """Finds the uuid of the one domain a caller means; `domains/{uuid}` is taken as it is.
@@ -97,7 +101,7 @@ class DomainReads:
 
         One that cannot be read is there wherever nothing that is known of it rules it out.
         """
-        domains = await self._around.hypervisor.read_domains()
+        domains = await self._every.read("")
         every: list[DomainFacts | UnreadDomain] = [*domains.read, *domains.unread]
         found = sorted(
             (
@@ -122,9 +126,7 @@ class DomainReads:
     async def host(self) -> HostRoom:
         """Sums what the running domains have, beside what the host could give."""
         around = self._around
-        return sum_host(
-            await around.hypervisor.read_resources(), around.limits, await around.hypervisor.read_domains()
-        )
+        return sum_host(await around.hypervisor.read_resources(), around.limits, await self._every.read(""))
 
     async def watch(self, names: Sequence[str]) -> AsyncIterator[WatchItem]:
         """Yields every domain once, then each change; never ends by itself.
@@ -133,10 +135,9 @@ class DomainReads:
         :raises UnavailableError: when the connection to libvirt is lost.
         :raises ExhaustedError: when the reader is too slow.
         """
-        hypervisor = self._around.hypervisor
         wanted = {await self._find_present(name) for name in names}
-        async with hypervisor.events() as events:
-            domains = await hypervisor.read_domains()
+        async with self._around.hypervisor.events() as events:
+            domains = await self._every.read("")
             for facts in domains.read:
                 if not wanted or facts.uuid in wanted:
                     yield WatchItem(WatchKind.SNAPSHOT, facts.uuid, facts.libvirt_name, facts)
@@ -149,7 +150,7 @@ class DomainReads:
                     continue
                 found: DomainFacts | UnreadDomain
                 try:
-                    found = await hypervisor.read_domain(event.uuid, hasty=True)
+                    found = await self._changed.read(event.uuid)
                 except NotFoundError:
                     yield WatchItem(WatchKind.REMOVED, event.uuid, event.libvirt_name, event=event.text)
                     continue

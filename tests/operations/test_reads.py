@@ -201,6 +201,23 @@ async def test_ga_07_a_watch_goes_on_beside_a_domain_that_cannot_be_read(floor_o
     ]
 
 
+async def test_hundreds_who_watch_one_event_cost_one_read(floor_of: FloorOf) -> None:
+    fake = host()
+    reads = floor_of(fake).reads
+    watches = [aiter(reads.watch([])) for _ in range(200)]
+    for watch in watches:
+        assert [(await anext(watch)).kind for _ in range(2)] == [WatchKind.SNAPSHOT, WatchKind.SNAPSHOT_END]
+    calls: list[str] = []
+    fake.before_call = calls.append
+    changes = asyncio.gather(*(anext(watch) for watch in watches))
+    await asyncio.sleep(0)
+    fake.emit(LifecycleEvent.SUSPENDED)
+    assert {(item.kind, item.event) for item in await changes} == {(WatchKind.CHANGED, "SUSPENDED")}
+    assert calls.count("read_domain") == 1
+    for watch in watches:
+        await watch.aclose()  # type: ignore[attr-defined]
+
+
 async def test_watch_of_a_name_that_fits_nothing(floor_of: FloorOf) -> None:
     with pytest.raises(NotFoundError):
         await anext(aiter(floor_of(host()).reads.watch(["nobody"])))
