@@ -103,6 +103,11 @@ def find_hindrance(desired: DesiredState, server: ServerFacts | None, error: Hvs
     return ""
 
 
+def ends_unheard(server: ServerFacts | None) -> bool:
+    """Whether what the server waits for ends in Nova alone: confirming a resize touches no domain (nova.md)."""
+    return server is not None and server.status == "VERIFY_RESIZE"
+
+
 def _ceiling_target(desired: DesiredState, facts: DomainFacts) -> Target | None:
     lost = find_lost_ceiling(desired, facts.config)
     if not lost:

@@ -16,6 +16,7 @@ from hvsvc.domain.reapply import (
     Backoff,
     Tries,
     describe_giving_up,
+    ends_unheard,
     find_hindrance,
     plan_reapply,
 )
@@ -198,7 +199,7 @@ class Reapplier:
         watched.waits_for = find_hindrance(desired, server, error)
         watched.next_attempt_s = None
         if watched.waits_for:
-            return self._again_for_nova(watched, server, error)
+            return self._again_for_nova(watched, server, error, unheard=ends_unheard(server))
         next_s = watched.tries.next_s(self._settings.backoff)
         if next_s is None:
             watched.waits_for = describe_giving_up(watched.tries.count, watched.failure)
@@ -263,14 +264,18 @@ class Reapplier:
         _log.info("reapplied", domain=desired.uuid, operation=record.id, outcome=record.result.outcome.value)
 
     def _again_for_nova(
-        self, watched: _Watched, server: ServerFacts | None, error: HvsvcError | None
+        self,
+        watched: _Watched,
+        server: ServerFacts | None,
+        error: HvsvcError | None,
+        *,
+        unheard: bool = False,
     ) -> float | None:
-        """A task ends soon. A Nova that is away comes back when it can: it is asked less the longer it is."""
-        away = isinstance(error, _MOMENTARY)
-        wait_s = self._again_while_busy(
-            watched, away or (server is not None and server.task_state is not None)
-        )
-        if wait_s is None or not away or watched.busy_since_s is None:
+        """A task ends soon. Where a Nova is away, or somebody has to confirm, it is asked less the longer it is."""
+        task = server is not None and server.task_state is not None
+        open_end = isinstance(error, _MOMENTARY) or (unheard and not task)
+        wait_s = self._again_while_busy(watched, task or open_end)
+        if wait_s is None or not open_end or watched.busy_since_s is None:
             return wait_s
         return max(wait_s, (self._now_s() - watched.busy_since_s) / 20)
 

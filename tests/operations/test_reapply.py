@@ -157,7 +157,8 @@ async def test_live_grows_as_far_as_the_live_ceiling_allows(floor_of: FloorOf) -
     [
         ({"task_state": "reboot_started_hard"}, True),
         ({"status": "RESCUE"}, False),
-        ({"status": "VERIFY_RESIZE"}, False),
+        # seen on the lab: a resize back to the first flavor was confirmed, and libvirt had no event to tell of it
+        ({"status": "VERIFY_RESIZE"}, True),
         ({"status": "SHUTOFF"}, False),
     ],
 )
@@ -198,9 +199,15 @@ async def test_nova_away_is_waited_for_too(floor_of: FloorOf) -> None:
     assert acts(floor) == ["define"]
 
 
-async def test_nova_away_for_long_is_not_asked_twice_a_second_for_each_domain(floor_of: FloorOf) -> None:
+@pytest.mark.parametrize("why", ["away", "to be confirmed"])
+async def test_what_may_take_long_is_not_asked_for_twice_a_second_for_each_domain(
+    floor_of: FloorOf, why: str
+) -> None:
     floor = await lost(floor_of)
-    floor.host.errors["read_server"] = UnavailableError(Reason.NOVA_UNAVAILABLE, "HTTP 503")
+    if why == "away":
+        floor.host.errors["read_server"] = UnavailableError(Reason.NOVA_UNAVAILABLE, "HTTP 503")
+    else:
+        floor.host.server = replace(floor.host.server, status="VERIFY_RESIZE")
     waits: list[float] = []
     while (wait_s := await floor.reapplier.look(UUID)) is not None:
         waits.append(wait_s)
