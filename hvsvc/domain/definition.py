@@ -110,3 +110,5 @@ class Definition:
     #: the smallest `<memtune>` limit: a domain whose memory grows past it is killed by the host
     memory_limit_kib: int | None = None
     devices: tuple[Device, ...] = ()
+    #: what libvirt does when the guest powers off: "destroy" or "restart"; "" where the XML does not say
+    on_poweroff: str = ""

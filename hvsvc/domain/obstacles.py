@@ -204,6 +204,16 @@ def _check_shutdown(domain: DomainFacts) -> Iterator[HvsvcError]:
             "the guest cannot be asked to shut down: the domain has no ACPI and no guest agent is connected; a soft "
             "reboot would end as a hard one and lose the ceiling; start the agent in the guest first",
         )
+    if live.on_poweroff == "restart":
+        # libvirt resets the guest in the same process (measured): a new ceiling needs a new one, and Nova, which
+        # waits for the domain to go off, would turn to a hard reboot
+        yield FailedPreconditionError(
+            Reason.UNSUPPORTED_DEFINITION,
+            "the domain's on_poweroff is restart: when its guest shuts down, it is restarted in the same QEMU process, "
+            "which brings no ceiling into effect; set it to destroy first "
+            "(virsh set-lifecycle-action DOMAIN poweroff destroy --live --config)",
+            {"onPoweroff": live.on_poweroff},
+        )
 
 
 def _nova_cannot_reboot(world: World) -> HvsvcError:

@@ -96,6 +96,7 @@ def read_definition(root: etree._Element) -> Definition:
         numa_tunings=read_numa_tunings(root),
         memory_limit_kib=read_memory_limit(root),
         devices=read_identities(root),
+        on_poweroff=child_text(root, "on_poweroff"),
     )
 
 

@@ -236,6 +236,17 @@ def test_rb_04_a_guest_that_cannot_be_asked_to_shut_down(
     assert of_reboot(facts({"arch": arch, "acpi": acpi, "agent": agent})) == reasons
 
 
+def test_rb_01_a_guest_that_is_restarted_in_its_process_is_not_asked_to_shut_down() -> None:
+    extra = "<on_poweroff>{}</on_poweroff>"
+    restarts = facts({"extra": extra.format("restart")})
+    refused = list(check_reboot(world(restarts)))
+    assert [error.reason for error in refused] == [Reason.UNSUPPORTED_DEFINITION]
+    assert "set-lifecycle-action" in refused[0].message
+    stored_only = facts({"extra": extra.format("restart")}, live={})
+    for domain in (stored_only, facts({"extra": extra.format("destroy")}), facts()):
+        assert list(check_reboot(world(domain))) == [], "what runs decides"
+
+
 @pytest.mark.parametrize(
     "state", [state for state in DomainState if state not in (DomainState.RUNNING, DomainState.IDLE)]
 )

@@ -47,6 +47,7 @@ def test_a_nova_domain_is_read_wholly() -> None:
             Device("disk", "vda", "/var/lib/nova/instances/6b5f16a8-3a41-426d-8a29-7cd0beda2ea6/disk"),
             Device("interface", "fa:16:3e:4c:2c:30"),
         ),
+        on_poweroff="destroy",
     )
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import time
 
+import libvirt
 import pytest
 
-from tests.guest_domains import GuestDomains, read_guest_cpus, wait_for
+from tests.guest_domains import GuestDomains, is_agent_up, read_guest_cpus, wait_for
 from tests.hvsvc_process import HvsvcProcess
 from tests.private_libvirtd import PrivateLibvirtd
 
@@ -133,6 +134,26 @@ def test_cpu_04_a_guest_that_refuses_to_online_is_partial(hvsvc: HvsvcProcess, d
     assert asked.json["outcome"] == "PARTIAL"
     assert asked.json["reasons"][0]["metadata"]["offlineIds"] == "1"
     assert "refused" in asked.json["steps"][-1]["evidence"]
+
+
+def test_rb_01_a_guest_that_libvirt_restarts_in_its_process_is_left_alone(
+    hvsvc: HvsvcProcess, domains: GuestDomains
+) -> None:
+    def restart(xml: str) -> str:
+        return xml.replace("</vcpu>", "</vcpu><on_poweroff>restart</on_poweroff>", 1)
+
+    domain = domains.boot(name="restarts", edit=restart, **SMALL)  # type: ignore[arg-type]
+    booted = domains.read_console(domain).count("BOOTED")
+    for words in (("reboot", "restarts"), ("raise", "restarts", "--max-vcpus", "8", "--reboot", "soft")):
+        answer = hvsvc.hvctl(*words, "-f", "json")
+        assert (answer.code, answer.json["error"]["reason"]) == (4, "UNSUPPORTED_DEFINITION"), answer
+    assert hvsvc.hvctl_json("vcpucount", "restarts")["maximum_config"] == 2
+    assert is_agent_up(domain)
+    assert domains.read_console(domain).count("BOOTED") == booted
+    domain.setLifecycleAction(
+        libvirt.VIR_DOMAIN_LIFECYCLE_POWEROFF, libvirt.VIR_DOMAIN_LIFECYCLE_ACTION_DESTROY, 3
+    )
+    assert hvsvc.hvctl_json("reboot", "restarts")["outcome"] == "COMPLETE"
 
 
 def test_rb_04_a_plain_guest_that_ignores_shutdown(hvsvc: HvsvcProcess, domains: GuestDomains) -> None:
