@@ -16,7 +16,6 @@ from hvsvc.domain.target import Method, RebootMode, Target
 from hvsvc.domain.verify import verify_target
 from hvsvc.domain.world import World
 from hvsvc.errors import (
-    CancelledError,
     DeadlineError,
     FailedPreconditionError,
     HvsvcError,
@@ -113,11 +112,7 @@ class Application:
 
     async def _run_plan(self, plan: Plan) -> None:
         for step in plan.certain:
-            if self._running.record.cancel_requested:
-                raise CancelledError(
-                    Reason.CANCELLED,
-                    "someone cancelled the operation; it ended before its next step, what was done stays",
-                )
+            self._running.require_going_on(reboots=step.kind is StepKind.REBOOT)
             await self._run_step(step)
 
     async def _run_step(self, step: Step) -> None:

@@ -11,6 +11,7 @@ from hvsvc.domain.operation import OperationRecord
 from hvsvc.domain.steps import StepKind, StepState
 from hvsvc.errors import (
     AbortedError,
+    CancelledError,
     ExhaustedError,
     FailedPreconditionError,
     HvsvcError,
@@ -28,9 +29,12 @@ _STORE_AGAIN_S = 1.0
 class Running:
     """One operation while it runs; each change is on disk before anyone sees it."""
 
-    def __init__(self, record: OperationRecord, journal: Journal) -> None:
+    def __init__(
+        self, record: OperationRecord, journal: Journal, stopping: Callable[[], bool] = lambda: False
+    ) -> None:
         self.record = record
         self._journal = journal
+        self._stopping = stopping
         self._changed = asyncio.Condition()
 
     async def publish(self, record: OperationRecord) -> None:
@@ -48,6 +52,26 @@ class Running:
         finally:
             async with self._changed:
                 self._changed.notify_all()
+
+    def require_going_on(self, *, reboots: bool) -> None:
+        """Ends the operation before its next step, where that is asked for, or must be.
+
+        :param reboots: the step would shut the guest down; a daemon that stops may not be
+            there to start it again.
+        :raises CancelledError: CANCELLED.
+        :raises UnavailableError: SHUTTING_DOWN.
+        """
+        if self.record.cancel_requested:
+            raise CancelledError(
+                Reason.CANCELLED,
+                "someone cancelled the operation; it ended before its next step, what was done stays",
+            )
+        if reboots and self._stopping():
+            raise UnavailableError(
+                Reason.SHUTTING_DOWN,
+                "hvsvc is stopping and begins no reboot, which it may not be there to end; nothing was rebooted, what "
+                "was stored stays; repeat the request when hvsvc is back",
+            )
 
     async def next_change(self, seen: OperationRecord) -> OperationRecord:
         """Waits until the record differs from `seen`."""
@@ -113,7 +137,7 @@ class Operations:
             await self._journal.begin(record)
         finally:
             self._beginning -= 1
-        running = Running(record, self._journal)
+        running = Running(record, self._journal, lambda: self._draining)
         self._running[record.id] = running
         task = asyncio.create_task(self._work(running, work), name=f"operation {record.id}")
         self._tasks.add(task)

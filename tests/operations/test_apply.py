@@ -189,3 +189,19 @@ async def test_a_bug_in_the_reading_of_a_domain_ends_the_operation_too(floor_of:
     assert isinstance(record.error, InternalError)
     assert record.done
     assert record.now is None
+
+
+async def test_no_reboot_is_begun_by_a_daemon_that_stops(floor_of: FloorOf) -> None:
+    fake = host()
+    floor = floor_of(fake)
+    stops: list[asyncio.Task[None]] = []
+
+    def stop(name: str) -> None:
+        if name == "define":
+            stops.append(asyncio.create_task(floor.operations.drain(30)))
+
+    fake.before_call = stop
+    error = await floor.error(RAISE)
+    await asyncio.gather(*stops)
+    assert error.reason is Reason.SHUTTING_DOWN
+    assert mutations(fake) == ["define"], "its guest would have been left shut down"

@@ -254,3 +254,26 @@ async def test_list_shows_the_newest_state_of_what_runs() -> None:
     found = await operations.list(uuid=None, done=False, before=None, limit=10)
     assert [r.libvirt_name for r in found] == ["newer than the journal"]
     await operations.drain(0)
+
+
+async def test_a_stop_lets_steps_begin_but_for_a_reboot() -> None:
+    operations = registry()
+    go, asked = asyncio.Event(), asyncio.Event()
+
+    async def work(running: Running) -> None:
+        running.require_going_on(reboots=True)
+        asked.set()
+        await go.wait()
+        running.require_going_on(reboots=False)
+        with pytest.raises(UnavailableError, match="nothing was rebooted") as refused:
+            running.require_going_on(reboots=True)
+        assert refused.value.reason is Reason.SHUTTING_DOWN
+        await running.publish(replace(running.record, end_time_s=2.0))
+
+    await operations.start(record(), work)
+    await asked.wait()
+    stopping = asyncio.create_task(operations.drain(5))
+    await asyncio.sleep(0)
+    go.set()
+    await stopping
+    assert (await operations.get("op-1")).done
