@@ -9,6 +9,7 @@ from hvsvc.domain.read_definition import parse_definition
 from hvsvc.domain.steps import Step
 from hvsvc.errors import FailedPreconditionError, Reason
 from hvsvc.operations.context import Context, Evidence, Tools
+from hvsvc.operations.wait_domain import read_changed
 
 _NAMED = ("maximum_vcpus", "current_vcpus", "topology", "memory_kib", "current_memory_kib", "numa_cells")
 
@@ -28,7 +29,7 @@ async def define_config(tools: Tools, context: Context, step: Step) -> Evidence:
     await tools.hypervisor.define(context.uuid, context.planned_from.etag, xml)
     context.changed = True
     context.previous_xml = context.previous_xml or previous
-    context.domain = context.planned_from = await tools.hypervisor.read_domain(context.uuid)
+    context.domain = context.planned_from = await read_changed(tools, context.uuid)
     stored_xml, stored = context.domain.config_xml, context.domain.config
     sent = parse_definition(xml)
     if stored is None or stored_xml is None:

@@ -8,7 +8,7 @@ from hvsvc.domain.limits import round_to_mib
 from hvsvc.domain.memory import format_kib
 from hvsvc.domain.steps import Step
 from hvsvc.operations.context import Context, Deadline, Evidence, Tools
-from hvsvc.operations.wait_domain import read_patiently
+from hvsvc.operations.wait_domain import read_changed, read_patiently
 
 
 async def set_memory_live(tools: Tools, context: Context, step: Step) -> Evidence:
@@ -63,7 +63,7 @@ async def _wait_for_reports(tools: Tools, context: Context, wanted_kib: int) -> 
     """
     deadline = Deadline(tools.clock, tools.timeouts.guest_report_timeout_s)
     while True:
-        context.domain = await tools.hypervisor.read_domain(context.uuid)
+        context.domain = await read_changed(tools, context.uuid)
         balloon = context.domain.balloon
         fresh = balloon.last_update_s is None or balloon.last_update_s > (context.balloon_moved_s or 0)
         if (fresh and memory_reached(context.domain.used_memory_kib, wanted_kib)) or deadline.over:

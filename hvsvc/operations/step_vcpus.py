@@ -5,11 +5,20 @@ from __future__ import annotations
 from hvsvc.domain.facts import GuestCpus
 from hvsvc.domain.steps import Step
 from hvsvc.domain.target import GuestCpuMode
-from hvsvc.errors import FailedPreconditionError, GuestAgentError, HvsvcError, Reason
+from hvsvc.errors import (
+    DeadlineError,
+    FailedPreconditionError,
+    GuestAgentError,
+    HvsvcError,
+    Reason,
+    UnavailableError,
+)
 from hvsvc.operations.context import Context, Deadline, Evidence, Tools
+from hvsvc.operations.wait_domain import read_changed
 
 #: a guest that refuses to online a CPU is asked once more, never in a storm (case CPU-04)
 _ATTEMPTS = 2
+_UNANSWERED = (DeadlineError, UnavailableError)
 
 
 async def set_vcpus_live(tools: Tools, context: Context, step: Step) -> Evidence:
@@ -28,16 +37,18 @@ async def set_vcpus_live(tools: Tools, context: Context, step: Step) -> Evidence
     try:
         await tools.hypervisor.set_vcpus_live(context.uuid, wanted)
     except HvsvcError as err:
-        context.domain = await tools.hypervisor.read_domain(context.uuid)
+        context.domain = await read_changed(tools, context.uuid)
         reached = context.domain.live.current_vcpus if context.domain.live else 0
         context.changed = context.changed or reached != before
+        if reached == wanted and isinstance(err, _UNANSWERED):
+            return Evidence(f"live vCPUs {reached}")  # only the answer was lost
         err.message = (
             f"{err.message}; {wanted} live vCPUs were asked, {before} were there before, {reached} are now"
         )
         err.metadata |= {"asked": str(wanted), "before": str(before), "reached": str(reached)}
         raise
     context.changed = True
-    context.domain = await tools.hypervisor.read_domain(context.uuid)
+    context.domain = await read_changed(tools, context.uuid)
     reached = context.domain.live.current_vcpus if context.domain.live else 0
     if reached != wanted:
         raise FailedPreconditionError(
@@ -68,7 +79,13 @@ async def online_guest_cpus(tools: Tools, context: Context, step: Step) -> Evide
     refused: GuestAgentError | None = None
     tries: dict[int, int] = {}
     while True:
-        facts = await tools.around.with_guest(context.domain)
+        try:
+            facts = await tools.around.with_guest(context.domain)
+        except UnavailableError:  # a restart of libvirt leaves no CPU offline that was added
+            if deadline.over:
+                raise
+            await deadline.pause(tools.timeouts.poll_interval_s)
+            continue
         cpus = facts.guest
         if cpus is None:
             why = facts.guest_error.message if facts.guest_error is not None else "the guest is not running"
@@ -83,6 +100,8 @@ async def online_guest_cpus(tools: Tools, context: Context, step: Step) -> Evide
                 await tools.guest.set_online(context.uuid, due)
             except GuestAgentError as err:
                 refused = err
+            except UnavailableError:
+                pass  # what came of it is read
             continue
         if deadline.over or (tries and cpus.present >= live.current_vcpus):
             return Evidence(_shortfall(context, cpus, refused), confirmed=False)

@@ -29,6 +29,15 @@ async def read_patiently(tools: Tools, read: Callable[[], Awaitable[T]], deadlin
         await tools.clock.sleep(tools.timeouts.poll_interval_s)
 
 
+async def read_changed(tools: Tools, uuid: str) -> DomainFacts:
+    """Reads a domain that was changed just now: a restart of libvirt must not hide what came of it.
+
+    :raises HvsvcError: as `read_patiently`.
+    """
+    deadline = Deadline(tools.clock, tools.timeouts.guest_ready_timeout_s)
+    return await read_patiently(tools, lambda: tools.hypervisor.read_domain(uuid), deadline)
+
+
 async def wait_for_domain(
     tools: Tools, uuid: str, timeout_s: float, reached: Callable[[DomainFacts], bool]
 ) -> DomainFacts:

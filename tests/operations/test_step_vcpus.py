@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from hvsvc.errors import (
     FailedPreconditionError,
     GuestAgentError,
     Reason,
+    UnavailableError,
 )
 from tests.fakes.host import host
 from tests.fakes.targets import GROW, ROOMY, mutations
@@ -123,3 +125,52 @@ async def test_a_guest_that_goes_down_before_its_cpus_are_onlined_is_partial_and
     assert record.result is not None
     assert record.result.outcome is Outcome.PARTIAL
     assert record.result.reasons[0].reason is Reason.DOMAIN_NOT_RUNNING
+
+
+GONE = UnavailableError(Reason.LIBVIRT_UNAVAILABLE, "libvirt is restarted")
+
+
+@pytest.mark.parametrize("call", ["set_vcpus_live", "set_online", "define"])
+@pytest.mark.parametrize("answered", [True, False])
+async def test_a_restart_of_libvirt_after_a_change_leaves_no_cpu_offline(
+    floor_of: FloorOf, call: str, answered: bool
+) -> None:
+    fake = host(**ROOMY)
+    real, back_s = getattr(fake, call), [0.0]
+
+    async def restarted_after(*arguments: Any) -> None:
+        await real(*arguments)
+        if not back_s[0]:
+            back_s[0] = fake.clock.time_s + 3
+            if not answered:
+                raise GONE
+
+    def away(name: str) -> None:
+        if fake.clock.time_s < back_s[0]:
+            raise GONE
+
+    setattr(fake, call, restarted_after)
+    fake.before_call = away
+    record = await floor_of(fake).run(GROW)
+    if (call, answered) == ("define", False):
+        assert record.error is GONE, "whether it was stored is for the caller to read"
+        return
+    assert record.error is None, record.error
+    assert record.result is not None
+    assert record.result.outcome is Outcome.COMPLETE
+    assert all(fake.guest.values())
+    assert mutations(fake).count(call) == 1, "nothing is done twice on a guess"
+
+
+async def test_a_libvirt_that_stays_away_ends_the_onlining_at_its_bound(floor_of: FloorOf) -> None:
+    fake = host(**ROOMY)
+
+    def away(name: str) -> None:
+        if name == "read_cpus" and "set_vcpus_live" in mutations(fake):
+            raise GONE
+
+    fake.before_call = away
+    began_s = fake.clock.time_s
+    record = await floor_of(fake).run(GROW)
+    assert record.error is GONE
+    assert fake.clock.time_s - began_s < 40
