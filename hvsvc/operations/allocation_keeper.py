@@ -26,8 +26,10 @@ _RELATED = frozenset(
         LifecycleEvent.STOPPED_CRASHED,
         LifecycleEvent.STOPPED_FAILED,
         LifecycleEvent.STOPPED_OTHER,
-        # a guest that resets itself has all of the maximum for some seconds; whoever wrote that must be corrected
+        # a guest that resets itself has all of the maximum once its driver is up again, until its balloon has settled:
+        # whoever wrote what it only passed through is corrected
         LifecycleEvent.REBOOTED,
+        LifecycleEvent.AGENT_CONNECTED,
     }
 )
 _DEBOUNCE_S = 0.3

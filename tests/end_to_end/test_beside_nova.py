@@ -12,7 +12,7 @@ import pytest
 from tests.fakes.books import consumer
 from tests.fakes.cloud import CloudsYaml, FakeCloud, server
 from tests.fakes.worlds import NOVA
-from tests.guest_domains import GuestDomains
+from tests.guest_domains import GuestDomains, wait_for
 from tests.hvsvc_process import HvsvcProcess
 from tests.private_libvirtd import PrivateLibvirtd
 
@@ -114,6 +114,31 @@ def test_api_04_memory_first_then_a_cpu_step_that_fails_is_told_step_by_step_and
     assert before_writes == [(2, 512), (4, 1024)]
     assert fake.books.resources(uuid) == {"VCPU": 3, "MEMORY_MB": 1024, "PCI_DEVICE": 1}
     assert (found["allocation"]["vcpus"], found["allocation"]["memory_mib"]) == (3, 1024)
+
+
+@pytest.mark.guest
+def test_rb_07_a_change_while_a_guest_that_reset_itself_gives_memory_back_writes_no_size_it_passes_through(
+    private_libvirtd: PrivateLibvirtd, domains: GuestDomains, cloud: tuple[FakeCloud, CloudsYaml]
+) -> None:
+    fake, file = cloud
+    domain = domains.boot(name="resets", memory_mib=512, max_memory_mib=2048, metadata=NOVA)
+    uuid = add_server(fake, domain)
+    writes: list[int] = []
+    fake.books.before_write = lambda: writes.append(fake.books.resources(uuid)["MEMORY_MB"])
+
+    def on_its_way() -> bool:
+        booted = domains.read_console(domain).count("BOOTED") > boots  # it may be quicker than we look
+        return booted or domain.memoryStats()["actual"] > 512 * 1024
+
+    with daemon(private_libvirtd, file) as hvsvc:
+        boots = domains.read_console(domain).count("BOOTED")
+        domain.reset()
+        wait_for(on_its_way, "a balloon on its way")
+        raised = hvsvc.hvctl_json("raise", "resets", "--max-vcpus", "10")
+        assert raised["outcome"] == "PENDING_REBOOT", raised
+        assert raised["after"]["memory"]["balloon_actual_kib"] == 512 * 1024
+        assert fake.books.resources(uuid) == {"VCPU": 2, "MEMORY_MB": 512, "PCI_DEVICE": 1}
+    assert writes == []
 
 
 def test_rb_03_a_ceiling_that_is_stored_of_a_server_that_is_off_is_no_promise(

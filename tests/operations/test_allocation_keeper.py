@@ -60,17 +60,21 @@ async def test_it_looks_at_the_start_and_after_each_event(floor_of: FloorOf) -> 
         await until(lambda: placement.allocation.size == Size(4, 512))
 
 
-async def test_rb_07_a_size_written_while_a_guest_reset_itself_is_put_right(floor_of: FloorOf) -> None:
+@pytest.mark.parametrize("sign", [LifecycleEvent.REBOOTED, LifecycleEvent.AGENT_CONNECTED])
+async def test_rb_07_a_size_written_while_a_guest_reset_itself_is_put_right(
+    floor_of: FloorOf, sign: LifecycleEvent
+) -> None:
     """All of the maximum counts as used then, and stands still until the guest takes its balloon into use."""
     fake, placement = host(**ROOMY, nova=True), grown(2, 512)
+    asked: list[str] = []
+    placement.before_call = asked.append
     _, keeper = keeper_of(floor_of, fake, placement)
     async with running(keeper):
-        await until(lambda: bool(fake._queues))
-        await asyncio.sleep(0.5)  # past the look at the start
+        await until(lambda: "read_allocation" in asked)  # by the look at the start
         fake._move_balloon(2 * GIB)
         fake.clock.at(3, fake._inflate)
         placement.allocation = grown(2, 2048).allocation
-        fake.emit(LifecycleEvent.REBOOTED)
+        fake.emit(sign)
         await until(lambda: placement.allocation.size == Size(2, 512))
 
 
