@@ -87,6 +87,10 @@ async def online_guest_cpus(tools: Tools, context: Context, step: Step) -> Evide
             await deadline.pause(tools.timeouts.poll_interval_s)
             continue
         cpus = facts.guest
+        if cpus is None and context.guest_ids_before is not None and not deadline.over:
+            # it answered a moment ago: it is restarted, or libvirt is and has not found it again
+            await deadline.pause(tools.timeouts.poll_interval_s)
+            continue
         if cpus is None:
             why = facts.guest_error.message if facts.guest_error is not None else "the guest is not running"
             return Evidence(f"not observable: {why}", confirmed=False)

@@ -174,3 +174,35 @@ async def test_a_libvirt_that_stays_away_ends_the_onlining_at_its_bound(floor_of
     record = await floor_of(fake).run(GROW)
     assert record.error is GONE
     assert fake.clock.time_s - began_s < 40
+
+
+async def test_an_agent_that_is_restarted_meanwhile_is_waited_for(floor_of: FloorOf) -> None:
+    fake = host(**ROOMY)
+    gone_s = fake.clock.time_s + 4
+
+    def restart(name: str) -> None:
+        grown = "set_vcpus_live" in mutations(fake)
+        missing = GuestAgentError(Reason.AGENT_NOT_CONNECTED, "its service is restarted")
+        fake.agent_error = missing if grown and fake.clock.time_s < gone_s else None
+
+    fake.before_call = restart
+    record = await floor_of(fake).run(GROW)
+    assert record.result is not None
+    assert record.result.outcome is Outcome.COMPLETE
+    assert all(step.state is StepState.DONE for step in record.steps)
+    assert fake.clock.time_s >= gone_s
+
+
+async def test_an_agent_that_stays_away_is_waited_for_no_longer_than_the_bound(floor_of: FloorOf) -> None:
+    fake = host(**ROOMY)
+
+    def leave(name: str) -> None:
+        if "set_vcpus_live" in mutations(fake):
+            fake.agent_error = GuestAgentError(Reason.AGENT_NOT_CONNECTED, "its service ended")
+
+    fake.before_call = leave
+    began_s = fake.clock.time_s
+    record = await floor_of(fake).run(GROW)
+    assert record.result is not None
+    assert record.result.outcome is Outcome.UNCONFIRMED
+    assert 20 <= fake.clock.time_s - began_s < 40
