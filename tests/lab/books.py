@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.lab.cloud import Lab, Server
+from tests.lab.still import nova_compute_still
 
 
 class Books:
@@ -59,14 +60,15 @@ class Books:
 
     @contextmanager
     def inventory(self, provider: str, **changes: int) -> Iterator[None]:
-        """Another inventory of VCPU for a moment; nova-compute's next periodic report restores it anyway."""
+        """Another inventory of VCPU for a moment; nova-compute's periodic report would restore it meanwhile."""
         path = f"/resource_providers/{provider}/inventories/VCPU"
-        before = self._get(path)
-        self._put_inventory(path, changes)
-        try:
-            yield
-        finally:
-            self._put_inventory(path, {name: before[name] for name in changes})
+        with nova_compute_still():
+            before = self._get(path)
+            self._put_inventory(path, changes)
+            try:
+                yield
+            finally:
+                self._put_inventory(path, {name: before[name] for name in changes})
 
     def _put_inventory(self, path: str, changes: dict[str, int]) -> None:
         answer = self._api.put(path, json=self._get(path) | changes, microversion="1.36")

@@ -133,9 +133,14 @@ class Lab:
         assert seen is not None
         return seen
 
-    def wait_booted(self, server: Server, timeout_s: float = 60) -> None:
+    def wait_booted(self, server: Server, timeout_s: float = 90) -> None:
         """Until the guest's init of this start has done its work; a guest that hangs is reset once."""
-        self._wait_guest(server, f"{server.name} to boot", lambda: self.has_booted(server), timeout_s)
+        self.wait_boots(server, 1, timeout_s)
+
+    def wait_boots(self, server: Server, boots: int, timeout_s: float = 90) -> None:
+        """Until the guest's init has done its work so many times since QEMU was started; as `wait_booted`."""
+        what = f"boot {boots} of {server.name}" if boots > 1 else f"{server.name} to boot"
+        self._wait_guest(server, what, lambda: self.console(server).count("BOOTED") >= boots, timeout_s)
 
     def has_booted(self, server: Server) -> bool:
         """Whether the guest's init has done its work since QEMU was started."""
@@ -147,11 +152,16 @@ class Lab:
         try:
             wait_until(what, condition, timeout_s)
         except AssertionError:
-            if self.has_booted(server) or self.domain_id(server) is None:
+            if not self._hangs(server) or self.domain_id(server) is None:
                 raise
             print(f"lab: {server.name} hangs while it boots:\n{self.console(server)[-2000:]}")
             self.domain(server).reset()
             wait_until(what, condition, timeout_s)
+
+    def _hangs(self, server: Server) -> bool:
+        """Whether the last boot has not come to its end."""
+        printed = self.console(server)
+        return printed.rfind("BOOTED") <= printed.rfind("Linux version")
 
     def console(self, server: Server) -> str:
         """What the guest has printed since its last start; empty before it and after a delete."""
@@ -181,9 +191,9 @@ class Lab:
         return json.loads(reply)["return"]
 
     def guest_online(self, server: Server) -> int | None:
-        """How many CPUs are online in the guest; None when nobody there answers within 2 s."""
+        """How many CPUs are online in the guest; None when nobody there answers within 10 s, as long as hvsvc waits."""
         try:
-            return sum(bool(cpu["online"]) for cpu in self.agent(server, "guest-get-vcpus", timeout_s=2))
+            return sum(bool(cpu["online"]) for cpu in self.agent(server, "guest-get-vcpus"))
         except libvirt.libvirtError:
             return None
 
@@ -194,7 +204,7 @@ class Lab:
         except libvirt.libvirtError:
             return False
 
-    def wait_agent(self, server: Server, timeout_s: float = 60) -> None:
+    def wait_agent(self, server: Server, timeout_s: float = 90) -> None:
         """Until the guest agent answers a ping; a guest that hangs while it boots is reset once."""
         self._wait_guest(server, f"the agent of {server.name}", lambda: self.agent_answers(server), timeout_s)
 

@@ -108,7 +108,7 @@ def test_a_growth_is_allocated_first_and_a_refusal_by_max_unit_changes_nothing(
     assert done["steps"][0]["evidence"] == "Placement has 8 vCPUs and 1024 MiB allocated"
     assert books.resources(server) == before | {"VCPU": 8, "MEMORY_MB": 1024}, "DISK_GB survives"
     assert done["after"]["allocation"] == {"vcpus": 8, "memory_mib": 1024, "resource_provider": provider}
-    wait_until("usage that is the sum of its consumers", lambda: books.usage_agrees(provider), 10)
+    wait_until("usage that is the sum of its consumers", lambda: books.usage_agrees(provider), 30)
     table = enforcing.hvctl("dominfo", server.name, "-f", "table").stdout
     assert "vCPUs    2         8            8" in table, table
 

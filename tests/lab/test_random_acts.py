@@ -17,8 +17,10 @@ from tests.hvsvc_process import HvsvcProcess
 from tests.lab.cloud import Lab, Server, wait_until
 from tests.lab.nova_acts import (
     MAX_VCPUS,
+    SOON_S,
     check_told,
     hard,
+    off_and_on,
     pause,
     read_side,
     reboot_inside,
@@ -85,12 +87,6 @@ def resize_there_and_back(lab: Lab, server: Server) -> None:
     wait_status(lab, server, "ACTIVE")
 
 
-def off_and_on(lab: Lab, server: Server) -> None:
-    domain = lab.domain(server)
-    domain.destroy()
-    domain.create()
-
-
 ACTS: tuple[Callable[[Lab, Server], None], ...] = (
     hard,
     soft,
@@ -138,7 +134,7 @@ def test_whatever_comes_after_what(lab: Lab, hvsvc: HvsvcProcess) -> None:
             lambda domain=domain: (  # type: ignore[misc]
                 read_side(domain, libvirt.VIR_DOMAIN_XML_INACTIVE)["maximum_vcpus"] >= MAX_VCPUS
             ),
-            10,
+            SOON_S,
         )
         facts = check_told(lab, hvsvc, server)
         assert lab.domain_id(server) == domain_id, "re-applying reboots nothing"
