@@ -17,7 +17,10 @@ from typing import Any, Self
 
 import grpc
 
-_START_TIMEOUT_S = 30
+#: bounds for a busy machine, never measures
+_START_TIMEOUT_S = 90
+#: longer than [shutdown] grace_s, which a running operation may use up
+_STOP_TIMEOUT_S = 90
 _PROGRAM = "import sys; sys.argv[0] = 'hvsvc'; {before}; from hvsvc.start import main; main()"
 
 
@@ -102,7 +105,7 @@ class DaemonProcess:
         """Asks it to end and returns its exit code."""
         assert self.process is not None
         self.process.send_signal(number)
-        return self.process.wait(30)
+        return self.process.wait(_STOP_TIMEOUT_S)
 
     def channel(self) -> grpc.Channel:
         """A channel to its unix socket."""

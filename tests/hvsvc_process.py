@@ -15,7 +15,7 @@ from typing import Any, Self
 from tests.daemon_process import DaemonProcess
 
 HVCTL = Path(sys.executable).parent / "hvctl"
-_SERVING_TIMEOUT_S = 30
+_SERVING_TIMEOUT_S = 90
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import libvirt
 
 from tests.qemu_embed import end_qemu
 
-_READY_TIMEOUT_S = 30.0
+_READY_TIMEOUT_S = 90.0
 _CONFIG = """\
 auth_unix_ro = "none"
 auth_unix_rw = "none"

@@ -56,7 +56,7 @@ def hvsvc(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 def wait_health(channel: grpc.Channel, status: int) -> None:
     """Returns once the whole has this health."""
-    for reply in HealthStub(channel).Watch(health_pb2.HealthCheckRequest(), timeout=30):
+    for reply in HealthStub(channel).Watch(health_pb2.HealthCheckRequest(), timeout=90):
         if reply.status == status:
             return
     raise AssertionError("the watch ended")
@@ -190,7 +190,7 @@ def test_a_start_that_fails_leaves_no_socket_behind() -> None:
         taken.listen()
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         with DaemonProcess(TEST_DRIVER, listen=f'insecure_loopback_tcp = "{address}"') as process:
-            assert process.spawn().wait(30) == 1
+            assert process.spawn().wait(90) == 1
             assert f"cannot listen on {address}" in process.event("cannot_start")["error"]
             assert "Traceback" not in process.read_log()
             assert not process.socket.exists()

@@ -17,6 +17,8 @@ from tests.lab.outage import Cloud, Services, forwarded
 
 HERE = pathlib.Path(__file__).parent
 FOLDER = pathlib.Path(os.environ.get("HVSVC_LAB", "/var/tmp/hvsvc-lab"))
+#: for one test: the first one starts the lab, for which up.sh has 1500 s
+_TIMEOUT_S = 1800
 LABS: list[Lab] = []  # the session's lab, for the report of a failed test
 
 
@@ -26,6 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:
             item.add_marker(pytest.mark.nova)
+            if item.get_closest_marker("timeout") is None:
+                item.add_marker(pytest.mark.timeout(_TIMEOUT_S))
 
 
 @pytest.fixture(scope="session")
