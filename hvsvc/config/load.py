@@ -60,7 +60,7 @@ def _invalid(path: Path, faults: list[str]) -> InvalidArgumentError:
 
 
 def _contradictions(config: Config) -> Iterator[str]:
-    listen, limits = config.listen, config.limits
+    listen, limits, drift = config.listen, config.limits, config.drift
     if config.placement.policy == "enforce" and config.nova is None:
         yield '[placement] policy = "enforce" needs [nova] with a cloud; without one nobody can be asked'
     if listen.tcp and not config.tls:
@@ -76,6 +76,11 @@ def _contradictions(config: Config) -> Iterator[str]:
     if limits.page_size > limits.max_page_size:
         yield (
             f"[limits] page_size = {limits.page_size} exceeds max_page_size = {limits.max_page_size}; "
+            "lower the one or raise the other"
+        )
+    if drift.backoff_s > drift.max_backoff_s:
+        yield (
+            f"[drift] backoff_s = {drift.backoff_s:g} exceeds max_backoff_s = {drift.max_backoff_s:g}; "
             "lower the one or raise the other"
         )
 

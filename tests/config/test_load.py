@@ -163,6 +163,10 @@ def test_the_environment_changes_nothing(path: Path, monkeypatch: pytest.MonkeyP
             "[limits] page_size = 50 exceeds max_page_size = 10; lower the one or raise the other",
         ),
         (
+            "[drift]\nbackoff_s = 700",
+            "[drift] backoff_s = 700 exceeds max_backoff_s = 600; lower the one or raise the other",
+        ),
+        (
             f'[log]\nlevel = "{"x" * 200}"',
             f'[log] level = "{"x" * 79}… is not allowed; allowed: "debug", "info", "warning" or "error"',
         ),
