@@ -10,28 +10,54 @@ from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.limits import MIB_KIB
 from hvsvc.domain.outcome import Note
 from hvsvc.domain.plan import Plan, plan_change
+from hvsvc.domain.read_definition import parse_definition
 from hvsvc.domain.target import Method, Target
 from hvsvc.domain.world import World
-from hvsvc.errors import Reason
+from hvsvc.errors import FailedPreconditionError, HvsvcError, Reason
 
 
 def plan_reboot(world: World, target: Target, desired: DesiredState | None) -> Plan:
     """Plans RebootDomain: the reboot, then growth to what is recorded, within the ceiling it brings.
 
-    What stands in the way of the growth alone does not refuse the reboot: it is a warning.
+    A stored definition that lost the recorded ceiling refuses it: the reboot would bring
+    nothing back, and take away what of the ceiling still runs. What stands in the way of
+    the growth alone is a warning.
     """
     alone = plan_change(world, target)
     if desired is None or alone.blockers:
         return alone
-    notes = _warn_lost(desired, world.domain)
+    if differences := find_unstored(desired, world.domain, alone):
+        return replace(alone, blockers=(_not_stored(differences),))
     growth = find_growth(desired, world.domain)
     if growth is None:
-        return replace(alone, warnings=(*alone.warnings, *notes))
+        return alone
     grown = plan_change(world, target, growth)
     if not grown.blockers:
-        return replace(grown, warnings=(*grown.warnings, *notes))
+        return grown
     refused = (Note.of(blocker) for blocker in grown.blockers)
-    return replace(alone, warnings=(*alone.warnings, *notes, *refused))
+    return replace(alone, warnings=(*alone.warnings, *refused))
+
+
+def find_unstored(desired: DesiredState, facts: DomainFacts, plan: Plan) -> tuple[str, ...]:
+    """What of the recorded ceiling the stored definition lacks when a plan's steps are done."""
+    xml = next((step.xml for step in reversed(plan.steps) if step.xml is not None), None)
+    after = facts if xml is None else replace(facts, config=parse_definition(xml))
+    drift = judge_drift(desired, after)
+    return drift.differences if drift.status is DriftStatus.CEILING_LOST else ()
+
+
+def warn_unstored(desired: DesiredState, facts: DomainFacts, plan: Plan) -> Plan:
+    """A plan that leaves the recorded ceiling lost says so."""
+    differences = find_unstored(desired, facts, plan)
+    if not differences:
+        return plan
+    note = Note(
+        Reason.CEILING_NOT_STORED,
+        f"the stored definition still lacks the ceiling on record afterwards ({'; '.join(differences)}): the next "
+        "reboot does not bring it; write it again (hvctl raise), or drop the record (hvctl forget)",
+        {"differences": "; ".join(differences)},
+    )
+    return replace(plan, warnings=(*plan.warnings, note))
 
 
 def find_growth(desired: DesiredState, facts: DomainFacts) -> Target | None:
@@ -51,14 +77,12 @@ def find_growth(desired: DesiredState, facts: DomainFacts) -> Target | None:
     return Target(Method.SCALE_DOMAIN, vcpus=vcpus, memory_kib=memory_kib)
 
 
-def _warn_lost(desired: DesiredState, facts: DomainFacts) -> tuple[Note, ...]:
-    drift = judge_drift(desired, facts)
-    if drift.status is not DriftStatus.CEILING_LOST:
-        return ()
-    return (
-        Note(
-            Reason.CEILING_LOST,
-            f"the stored definition lacks the ceiling on record ({'; '.join(drift.differences)}), so the reboot does "
-            "not bring it back; write it again first (hvctl raise)",
-        ),
+def _not_stored(differences: tuple[str, ...]) -> HvsvcError:
+    told = "; ".join(differences)
+    return FailedPreconditionError(
+        Reason.CEILING_NOT_STORED,
+        f"the stored definition lacks the ceiling on record ({told}), so a reboot would not bring it back, and would "
+        "take away what of it still runs; nothing was changed; write it again and reboot in one go (hvctl raise with "
+        "--reboot soft), or drop the record first (hvctl forget)",
+        {"differences": told},
     )

@@ -31,6 +31,7 @@ BY_REASON: Final[dict[Reason, str]] = {
     Reason.LIVE_VCPU_SHRINK: "lower the number of the next start with hvctl setvcpus DOMAIN N --config",
     Reason.DOMAIN_NOT_RUNNING: "start or resume it, or set the next start alone: setvcpus or setmem with --config",
     Reason.CEILING_LOST: "look at hvctl dominfo DOMAIN, make the guest obey a shutdown, then raise again",
+    Reason.CEILING_NOT_STORED: "hvctl drift DOMAIN shows what is on record; " + _RAISE + " --reboot soft",
     Reason.DOMAIN_BUSY: "hvctl operations list --running shows what is under way; repeat when it is done",
     Reason.SERVER_BUSY: "wait for Nova to finish, then repeat the command",
     Reason.DEFINITION_CHANGED: f"{_READ_AGAIN} (with the new --etag, if you give one)",

@@ -14,7 +14,7 @@ from hvsvc.domain.facts import DomainFacts
 from hvsvc.domain.operation import OperationRecord, Result
 from hvsvc.domain.outcome import Outcome
 from hvsvc.domain.plan import Plan, plan_change
-from hvsvc.domain.plan_reboot import plan_reboot
+from hvsvc.domain.plan_reboot import plan_reboot, warn_unstored
 from hvsvc.domain.resize_road import ResizeRoad
 from hvsvc.domain.target import Method, Target
 from hvsvc.domain.world import World
@@ -66,7 +66,8 @@ class Changes:
         uuid = await self._reads.resolve(name)
         world = await self._tools.around.read_world(uuid, ask_guest=True, hasty=True)
         resize = await read_resize_road(self._tools.servers, world, target)
-        return PlanReport(plan_change(world, target), world.domain, resize)
+        plan = await self._warned(world, plan_change(world, target))
+        return PlanReport(plan, world.domain, resize)
 
     async def begin(
         self,
@@ -126,7 +127,7 @@ class Changes:
         started = False
         try:
             world = await self._tools.around.read_world(uuid, ask_guest=True, hasty=True)
-            plan = await self._checked_plan(world, target, etag)
+            plan = await self._checked_plan(world, target, etag, records=records)
             record = OperationRecord(
                 id=operation_id,
                 uuid=uuid,
@@ -208,7 +209,7 @@ class Changes:
         )
         return replace(record, id="", result=result, end_time_s=self._tools.clock.now_s())
 
-    async def _checked_plan(self, world: World, target: Target, etag: str) -> Plan:
+    async def _checked_plan(self, world: World, target: Target, etag: str, *, records: bool) -> Plan:
         if etag and etag != world.domain.etag:
             raise AbortedError(
                 Reason.DEFINITION_CHANGED,
@@ -224,4 +225,13 @@ class Changes:
             first = plan.blockers[0]
             first.others = plan.blockers[1:]
             raise first
-        return plan
+        return await self._warned(world, plan) if records else plan
+
+    async def _warned(self, world: World, plan: Plan) -> Plan:
+        """Says where what is on record stays lost; a journal that cannot tell makes no plan fail."""
+        try:
+            known = await self._tools.journal.read_desired(world.domain.uuid)
+        except HvsvcError:
+            return plan
+        wanted = record_target(known, plan.target, world.domain, world.server, caller="", now_s=0)
+        return plan if wanted is None else warn_unstored(wanted, world.domain, plan)

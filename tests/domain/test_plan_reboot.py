@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hvsvc.domain.plan_reboot import find_growth, plan_reboot
+import pytest
+
+from hvsvc.domain.plan import plan_change
+from hvsvc.domain.plan_reboot import find_growth, plan_reboot, warn_unstored
 from hvsvc.domain.steps import StepKind
 from hvsvc.domain.target import Method, Target
-from hvsvc.errors import Reason
+from hvsvc.errors import FailedPreconditionError, Reason
 from tests.domain.test_drift import ASKED, DESIRED, FLAVOR
 from tests.fakes.worlds import GIB, MIB, facts, world
 
@@ -46,11 +49,24 @@ def test_growth_ends_at_the_stored_ceiling() -> None:
     assert (growth.vcpus, growth.memory_kib) == (3, 768 * MIB)
 
 
-def test_a_ceiling_that_is_lost_is_told_before_the_reboot() -> None:
-    plan = plan_reboot(world(facts(FLAVOR)), REBOOT, DESIRED)
-    assert [step.kind for step in plan.steps] == PLAIN
-    assert [note.reason for note in plan.warnings] == [Reason.CEILING_LOST]
-    assert "stored maximum vCPUs: 8 asked, 2 found" in plan.warnings[0].message
+@pytest.mark.parametrize("live", [FLAVOR, ASKED], ids=["gone from the running domain too", "still runs"])
+def test_a_reboot_that_brings_no_lost_ceiling_back_is_refused(live: dict[str, int]) -> None:
+    """Seen by an operator: it took live vCPUs from a running domain, and its outcome was COMPLETE."""
+    (refused,) = plan_reboot(world(facts(FLAVOR, live)), REBOOT, DESIRED).blockers
+    assert (type(refused), refused.reason) == (FailedPreconditionError, Reason.CEILING_NOT_STORED)
+    assert "stored maximum vCPUs: 8 asked, 2 found" in refused.message
+    assert "hvctl forget" in refused.message
+
+
+def test_a_change_that_leaves_the_recorded_ceiling_lost_says_so() -> None:
+    lost = world(facts(FLAVOR, FLAVOR))
+    raised = plan_change(lost, Target(Method.RAISE_CEILING, max_vcpus=8))
+    plan = warn_unstored(DESIRED, lost.domain, raised)
+    assert [note.reason for note in plan.warnings[len(raised.warnings) :]] == [Reason.CEILING_NOT_STORED]
+    assert plan.warnings[-1].metadata["differences"].startswith("stored maximum memory")
+    assert warn_unstored(replace(DESIRED, max_memory_kib=None), lost.domain, raised) is raised
+    resized = replace(DESIRED, flavor_vcpus=4)
+    assert warn_unstored(resized, lost.domain, raised) is raised, "a resize supersedes the record"
 
 
 def test_what_forbids_the_growth_does_not_refuse_the_reboot() -> None:

@@ -117,6 +117,10 @@ def test_rb_03_a_ceiling_that_a_new_definition_lost_is_told_and_under_policy_con
         "stored maximum memory: 1 GiB asked, 512 MiB found",
     ]
     assert hvsvc.hvctl_json("dominfo", "anew")["drift"]["status"] == "CEILING_LOST"
+    # a reboot would take away what still runs of it
+    refused = hvsvc.hvctl("reboot", "anew", "-f", "json")
+    assert (refused.code, refused.json["error"]["reason"]) == (4, "CEILING_NOT_STORED")
+    assert domain.ID() == domain_id
     start_anew(domains, domain)
     counts = hvsvc.hvctl_json("vcpucount", "anew")
     assert (counts["maximum_config"], counts["maximum_live"], counts["guest_online"]) == (2, 2, 2)

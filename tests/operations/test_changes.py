@@ -26,11 +26,12 @@ from hvsvc.errors import (
 )
 from hvsvc.operations.changes import REPLAY_S
 from tests.fakes.host import FakeHost, host
-from tests.fakes.worlds import GIB, UUID
+from tests.fakes.worlds import GIB, MIB, UUID
 from tests.operations.conftest import Floor
 
 FloorOf = Callable[..., Floor]
 RAISE = Target(Method.RAISE_CEILING, max_vcpus=8, max_memory_kib=2 * GIB)
+GROWN = Target(Method.SCALE_DOMAIN, vcpus=4, memory_kib=GIB, reboot=RebootMode.SOFT)
 REQUEST = "7a0e8c3e-0000-4000-8000-000000000001"
 
 
@@ -56,6 +57,20 @@ async def test_api_02_the_second_caller_is_told_who_is_at_work(floor_of: FloorOf
     assert floor.host.calls[0][0] == "define"
     assert len(floor.host.calls) == 1
     await begin(floor)  # the lock was given back
+
+
+async def test_what_stays_lost_of_the_record_is_told_by_every_change(floor_of: FloorOf) -> None:
+    """Seen by an operator: a growth by hand ended COMPLETE without a word, the ceiling on record stayed lost."""
+    floor = floor_of(host(nova=True))
+    assert (await floor.result(GROWN)).outcome is Outcome.COMPLETE
+    floor.host.hard_reboot()
+    floor.host.settle()
+    shrink = Target(Method.SET_MEMORY, memory_kib=500 * MIB)
+    planned = await floor.changes.plan(UUID, shrink)
+    assert Reason.CEILING_NOT_STORED in [note.reason for note in planned.plan.warnings]
+    assert Reason.CEILING_NOT_STORED in [note.reason for note in (await floor.result(shrink)).reasons]
+    whole = await floor.result(Target(Method.RAISE_CEILING, max_vcpus=4, max_memory_kib=GIB))
+    assert Reason.CEILING_NOT_STORED not in [note.reason for note in whole.reasons]
 
 
 @pytest.mark.parametrize("nova", [True, False])

@@ -327,7 +327,12 @@ async def test_a_change_under_way_comes_first_and_is_no_attempt(floor_of: FloorO
     floor = await lost(floor_of)
     floor.host.before_call = lambda name: None
     begun = await floor.changes.begin(
-        UUID, Target(Method.REBOOT_DOMAIN), etag="", request_id="", caller="other", validate_only=False
+        UUID,
+        Target(Method.SET_MEMORY, memory_kib=500 * MIB),
+        etag="",
+        request_id="",
+        caller="other",
+        validate_only=False,
     )
     assert await floor.reapplier.look(UUID) is not None
     assert (await floor.drifts.get(UUID)).progress.attempts == 0
