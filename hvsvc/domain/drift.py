@@ -68,6 +68,10 @@ def judge_drift(desired: DesiredState, facts: DomainFacts) -> Drift:
         )
     if differences := tuple(_current_differences(desired, facts)):
         return Drift(DriftStatus.SHRUNK, differences, _regrow(desired, facts))
+    if differences := tuple(_still_above(desired, facts)):
+        return Drift(
+            DriftStatus.PENDING_REBOOT, differences, "reboot it softly when the guest may be (hvctl reboot)"
+        )
     return Drift(DriftStatus.IN_SYNC, (), _OFF if _starts_anew(facts) else "")
 
 
@@ -203,6 +207,25 @@ def _current_differences(desired: DesiredState, facts: DomainFacts) -> Iterator[
         wanted = desired.memory_kib
         if wanted is not None and size_kib is not None and size_kib <= wanted - MIB_KIB:
             yield f"{what}: {format_kib(wanted)} asked, {format_kib(size_kib)} found"
+
+
+def _still_above(desired: DesiredState, facts: DomainFacts) -> Iterator[str]:
+    """What was lowered on purpose and is stored so, while the running domain has it until its next start.
+
+    Not the current memory, of which a guest has more for some seconds after each start.
+    """
+    config, live = facts.config, facts.live
+    if config is None or live is None:
+        return
+    for what, asked, stored, found in (
+        ("live maximum vCPUs", desired.max_vcpus, config.maximum_vcpus, live.maximum_vcpus),
+        ("live current vCPUs", desired.vcpus, config.current_vcpus, live.current_vcpus),
+    ):
+        if asked is not None and asked == stored < found:
+            yield f"{what}: {asked} asked, {found} found"
+    asked_kib = desired.max_memory_kib
+    if asked_kib is not None and asked_kib == round_to_mib(config.memory_kib) < round_to_mib(live.memory_kib):
+        yield f"live maximum memory: {format_kib(asked_kib)} asked, {format_kib(live.memory_kib)} found"
 
 
 def _live_memory_kib(facts: DomainFacts) -> int | None:

@@ -82,6 +82,18 @@ def balloon(size_kib: int) -> Balloon:
             DriftStatus.SHRUNK,
             ["live memory: 1 GiB asked, 512 MiB found"],
         ),
+        # lowered on purpose, as an operator did who was told "in sync": it takes a start
+        (
+            facts(ASKED, ASKED | {"maximum": 10, "current": 5, "memory_kib": 3 * GIB}),
+            DriftStatus.PENDING_REBOOT,
+            [
+                "live maximum vCPUs: 8 asked, 10 found",
+                "live current vCPUs: 4 asked, 5 found",
+                "live maximum memory: 2 GiB asked, 3 GiB found",
+            ],
+        ),
+        # somebody raised the running domain and the stored one further
+        (facts(ASKED | {"maximum": 16}, ASKED | {"maximum": 20}), DriftStatus.IN_SYNC, []),
         # the balloon has not inflated yet: more than asked
         (facts(ASKED, balloon=balloon(2 * GIB)), DriftStatus.IN_SYNC, []),
         (facts(ASKED | {"balloon": "none"}), DriftStatus.IN_SYNC, []),
