@@ -146,8 +146,9 @@ class ScalingServiceServicer(object):
         Afterwards the ceiling is read back, and the domain is grown to the current values
         on record (see DriftService) as far as that ceiling allows.
 
-        FAILED_PRECONDITION for a locked server, one that is not ACTIVE, or a guest that
-        could not be shut down in an orderly way; UNAVAILABLE while Nova does not answer.
+        FAILED_PRECONDITION for a locked server, one that is not ACTIVE, a guest that could
+        not be shut down in an orderly way, or a stored definition that lacks the ceiling on
+        record, which the reboot would not bring back; UNAVAILABLE while Nova does not answer.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

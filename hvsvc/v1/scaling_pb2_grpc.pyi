@@ -82,8 +82,9 @@ class ScalingServiceStub:
     Afterwards the ceiling is read back, and the domain is grown to the current values
     on record (see DriftService) as far as that ceiling allows.
 
-    FAILED_PRECONDITION for a locked server, one that is not ACTIVE, or a guest that
-    could not be shut down in an orderly way; UNAVAILABLE while Nova does not answer.
+    FAILED_PRECONDITION for a locked server, one that is not ACTIVE, a guest that could
+    not be shut down in an orderly way, or a stored definition that lacks the ceiling on
+    record, which the reboot would not bring back; UNAVAILABLE while Nova does not answer.
     """
 
 @_typing.type_check_only
@@ -139,8 +140,9 @@ class ScalingServiceAsyncStub(ScalingServiceStub):
     Afterwards the ceiling is read back, and the domain is grown to the current values
     on record (see DriftService) as far as that ceiling allows.
 
-    FAILED_PRECONDITION for a locked server, one that is not ACTIVE, or a guest that
-    could not be shut down in an orderly way; UNAVAILABLE while Nova does not answer.
+    FAILED_PRECONDITION for a locked server, one that is not ACTIVE, a guest that could
+    not be shut down in an orderly way, or a stored definition that lacks the ceiling on
+    record, which the reboot would not bring back; UNAVAILABLE while Nova does not answer.
     """
 
 class ScalingServiceServicer(metaclass=_abc_1.ABCMeta):
@@ -229,8 +231,9 @@ class ScalingServiceServicer(metaclass=_abc_1.ABCMeta):
         Afterwards the ceiling is read back, and the domain is grown to the current values
         on record (see DriftService) as far as that ceiling allows.
 
-        FAILED_PRECONDITION for a locked server, one that is not ACTIVE, or a guest that
-        could not be shut down in an orderly way; UNAVAILABLE while Nova does not answer.
+        FAILED_PRECONDITION for a locked server, one that is not ACTIVE, a guest that could
+        not be shut down in an orderly way, or a stored definition that lacks the ceiling on
+        record, which the reboot would not bring back; UNAVAILABLE while Nova does not answer.
         """
 
 def add_ScalingServiceServicer_to_server(servicer: ScalingServiceServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
