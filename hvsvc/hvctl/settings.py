@@ -6,12 +6,13 @@ Each option is taken before the command and after it; the one after wins.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import Any, Final, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from hvsvc.hvctl.number import Number
 
@@ -41,10 +42,20 @@ class Settings:
     #: cloud of clouds.yaml to ask for the host of a server, and where hvsvc listens on such a host
     cloud: str | None = None
     cloud_target: str | None = None
-    #: the target was named by the caller
+    #: the target was named by the caller: on the command line, or in the environment
     target_given: bool = False
+    #: the options that stand on the command line
+    on_command_line: set[str] = field(default_factory=set)
     #: the target was found by asking the cloud
     located: bool = False
+
+    @property
+    def asks_cloud(self) -> bool:
+        """Whether the cloud says where the service is: a target wins, unless --cloud alone was typed."""
+        if self.cloud is None:
+            return False
+        typed_alone = "cloud" in self.on_command_line and "target" not in self.on_command_line
+        return typed_alone or not self.target_given
 
     @property
     def target_words(self) -> str:
@@ -172,7 +183,7 @@ def _with_located_domain(command: Decorated) -> Decorated:
     def run(*args: Any, **params: Any) -> Any:
         ctx = click.get_current_context()
         settings = settings_of(ctx)
-        if settings.cloud is not None and not settings.target_given:
+        if settings.asks_cloud:
             from hvsvc.hvctl.locate import locate_domains  # noqa: PLC0415  with openstacksdk behind it
 
             params |= locate_domains(ctx, settings, params)
@@ -183,6 +194,9 @@ def _with_located_domain(command: Decorated) -> Decorated:
 
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
     if value is not None and value != () and param.name:
-        setattr(settings_of(ctx), param.name, value)
+        settings = settings_of(ctx)
+        setattr(settings, param.name, value)
         if param.name == "target":
-            settings_of(ctx).target_given = True
+            settings.target_given = True
+        if ctx.get_parameter_source(param.name) is ParameterSource.COMMANDLINE:
+            settings.on_command_line.add(param.name)

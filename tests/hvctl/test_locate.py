@@ -86,6 +86,28 @@ def test_a_target_wins_over_the_cloud(run: Run, fake_cloud: FakeCloud) -> None:
     assert (done.returncode, fake_cloud.seen) == (6, [])
 
 
+def test_a_cloud_on_the_command_line_wins_over_a_target_of_the_environment(
+    run: Run, fake: FakeHvsvc, fake_cloud: FakeCloud
+) -> None:
+    for args in (("--cloud", "fake", "dominfo", "web-1"), ("dominfo", "web-1", "--cloud", "fake")):
+        done = run(*args, HVCTL_TARGET="unix:///nowhere")
+        assert done.returncode == 0, done.stderr
+    assert [request.name for request in fake.requests("GetDomain")] == [f"domains/{SERVER_ID}"] * 2
+    fake_cloud.seen.clear()
+    both = run("--cloud", "fake", "dominfo", "web-1", "--target", "unix:///nowhere")
+    assert (both.returncode, fake_cloud.seen) == (6, []), "a target on the command line wins"
+    assert run("dominfo", "web-1", HVCTL_TARGET="unix:///nowhere").returncode == 6, (
+        "as one of the environment"
+    )
+
+
+def test_a_cloud_on_the_command_line_leaves_no_command_to_the_target_of_the_environment(
+    run: Run, fake: FakeHvsvc
+) -> None:
+    done = run("list", "--cloud", "fake", HVCTL_TARGET="unix:///nowhere")
+    assert (done.returncode, "give --target" in done.stderr, fake.seen) == (2, True, [])
+
+
 def test_no_such_server_ends_with_3(run: Run) -> None:
     done = run("dominfo", "nope", "-f", "json")
     assert done.returncode == 3

@@ -56,14 +56,18 @@ def host(fake: FakeHvsvc) -> None:
 
 
 @pytest.fixture
-def production(tmp_path: Path) -> Iterator[dict[str, str]]:
+def production(tmp_path: Path, target: str) -> Iterator[dict[str, str]]:
     """The environment in which clouds.yaml has a cloud of that name, where web-1 can be resized to flavor big."""
     big = own_flavor("big", 4, 1024)
+    before_host, slash, host_part = target.rpartition("/")
     then = {"status": "VERIFY_RESIZE", "flavor": big}, {"status": "ACTIVE"}
-    with FakeCloud(servers={UUID: server({"id": UUID})}) as cloud:
+    with FakeCloud(servers={UUID: server({"id": UUID, "OS-EXT-SRV-ATTR:host": host_part})}) as cloud:
         cloud.then = {"resize": [then[0]], "confirmResize": [then[1]]}
         cloud.write_clouds_yaml(CloudsYaml(tmp_path / "clouds.yaml"), "production")
-        yield {"OS_CLIENT_CONFIG_FILE": str(tmp_path / "clouds.yaml")}
+        yield {
+            "OS_CLIENT_CONFIG_FILE": str(tmp_path / "clouds.yaml"),
+            "HVCTL_CLOUD_TARGET": f"{before_host}{slash}{{host}}",
+        }
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=str)
