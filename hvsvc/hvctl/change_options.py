@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import click
 
 from hvsvc.hvctl.domain_name import domain_name, names_that_begin
+from hvsvc.hvctl.number import WholeNumber
 from hvsvc.hvctl.settings import global_options
 from hvsvc.hvctl.sizes import size_kib
 from hvsvc.hvctl.topology import topology_policy
@@ -17,7 +18,7 @@ from hvsvc.v1 import scaling_pb2
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 #: uint32 of the contract
-COUNT: Final = click.IntRange(1, (1 << 32) - 1)
+COUNT: Final = WholeNumber(1, (1 << 32) - 1)
 
 domain_argument: Final = click.argument("domain", type=domain_name, shell_complete=names_that_begin)
 max_options: Final = (
@@ -75,6 +76,20 @@ def affect_of(*, live: bool, config: bool) -> scaling_pb2.Affect.ValueType:
     if live == config:
         return scaling_pb2.AFFECT_LIVE_AND_CONFIG
     return scaling_pb2.AFFECT_LIVE if live else scaling_pb2.AFFECT_CONFIG
+
+
+def refuse_nothing_asked(fields: Mapping[str, Any], *, sizes: bool = True, topology: bool = True) -> None:
+    """Name the options of which a command needs one; `sizes` and `topology`: whether those of the current
+    sizes, and the topology alone, are enough for it.
+
+    :raise click.UsageError: where none was given.
+    """
+    options = {"vcpus": "--vcpus", "memory_kib": "--memory"} if sizes else {}
+    options |= {"max_vcpus": "--max-vcpus", "max_memory_kib": "--max-memory"}
+    options |= {"topology": "--topology"} if topology else {}
+    if all(fields.get(name) is None for name in options):
+        *others, last = options.values()
+        raise click.UsageError(f"nothing is asked; give {', '.join(others)} or {last}")
 
 
 def _request_id(_ctx: click.Context, _param: click.Parameter, value: uuid.UUID | None) -> str:

@@ -90,9 +90,13 @@ def open_channel(settings: Settings) -> grpc.Channel:
     )
 
 
-def uses_tls(settings: Settings) -> bool:
-    """Whether the connection is by TLS: to HOST:PORT without --insecure."""
-    return not settings.target.startswith("unix:") and not settings.insecure
+def connection_words(settings: Settings) -> str:
+    """What may keep a connection to HOST:PORT from being made, as the hints name it; empty for a unix socket."""
+    if settings.target.startswith("unix:"):
+        return ""
+    if settings.insecure:
+        return "in plaintext"
+    return "over TLS" if settings.tls_cert else "over TLS without a certificate"
 
 
 def socket_path(target: str) -> str | None:

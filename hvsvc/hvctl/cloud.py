@@ -159,7 +159,9 @@ class Cloud:
             AttributeError,
         ) as err:
             message = f"cloud {self.name} cannot be used: {err}; look at clouds.yaml or the OS_* environment"
-            raise CloudError(Failure("INVALID_ARGUMENT", message, Reason.NOVA_NOT_CONFIGURED.value)) from err
+            raise CloudError(
+                Failure("FAILED_PRECONDITION", message, Reason.NOVA_NOT_CONFIGURED.value)
+            ) from err
 
     def _call(self, method: str, path: str, what: str, *, missing_is_fine: bool = False) -> dict[str, Any]:
         response = self._send(method, path, what, None)

@@ -16,7 +16,8 @@ _RAISE: Final = "raise the ceiling first: hvctl raise DOMAIN --max-vcpus N --max
 
 BY_REASON: Final[dict[Reason, str]] = {
     Reason.NOTHING_ASKED: "name at least one value; hvctl COMMAND --help lists them",
-    Reason.TOPOLOGY_NOT_FACTORABLE: "take the nearest number, or another --topology",
+    Reason.TOPOLOGY_NOT_FACTORABLE: "take the nearest number, or choose what grows: --topology cores, "
+    "sockets, or exact factors",
     Reason.AMBIGUOUS_NAME: "name the domain by its uuid; hvctl list -c uuid -c nova.name shows them",
     Reason.REQUEST_ID_REUSED: "leave --request-id out: each command then gets a new one",
     Reason.DOMAIN_NOT_FOUND: "hvctl list shows the domains of this host, hvctl drift also servers that left it "
@@ -50,11 +51,19 @@ BY_REASON: Final[dict[Reason, str]] = {
     Reason.NOT_PERMITTED: "ask the operator of the host for the role; the service's configuration grants it",
 }
 
+#: in place of the above, where the ceiling that is missing is stored already
+_REBOOT_FIRST: Final = "reboot first, when the guest may be: hvctl reboot DOMAIN"
+
 #: for an error that is not hvsvc's own, such as no connection
 BY_STATUS: Final[dict[str, str]] = {
     "UNAVAILABLE": "check --target ({target}), and on that host: systemctl status hvsvc",
     "UNAVAILABLE over TLS": "check --target ({target}), --tls-ca (who signed the server's certificate), "
     "--tls-server-name (the name in it), --tls-cert and --tls-key; on that host: systemctl status hvsvc",
+    "UNAVAILABLE over TLS without a certificate": "hvsvc takes only clients with a certificate: give --tls-cert and "
+    "--tls-key; else check --target ({target}), --tls-ca (who signed the server's certificate), "
+    "--tls-server-name (the name in it), and on that host: systemctl status hvsvc",
+    "UNAVAILABLE in plaintext": "check --target ({target}); the port may want TLS: give --tls-ca, --tls-cert and "
+    "--tls-key instead of --insecure; on that host: systemctl status hvsvc",
     "DEADLINE_EXCEEDED": "try again, with a longer --timeout if the host is busy; target: {target}",
     "PERMISSION_DENIED": "run it as a user that may open the socket, such as a member of its group",
     "UNAUTHENTICATED": "give --tls-cert and --tls-key",
@@ -63,20 +72,30 @@ BY_STATUS: Final[dict[str, str]] = {
 
 
 def hint_for(
-    code: str, reason: str, target: str, *, domain: str = "", tls: bool = False, located: bool = False
+    code: str,
+    reason: str,
+    target: str,
+    *,
+    domain: str = "",
+    connection: str = "",
+    located: bool = False,
+    pending: bool = False,
 ) -> str:
     """The next step for an error, about `domain` where it is known; empty where the message alone must do.
 
-    A `located` target is one that Nova's answer and --cloud-target gave. Over `tls` no connection may
-    mean that a certificate does not fit; gRPC tells the two apart in English only.
+    A `located` target is one that Nova's answer and --cloud-target gave. Over TLS no connection may mean that a
+    certificate does not fit, or was not given; gRPC tells these apart in English only, so that the hint goes by the
+    `connection`, in the words of `channel.connection_words`. `pending`: the ceiling asked for waits for a reboot.
     """
     try:
-        hint = BY_REASON.get(Reason(reason), "")
+        known = Reason(reason)
+        stored = pending and known is Reason.ABOVE_LIVE_CEILING
+        hint = _REBOOT_FIRST if stored else BY_REASON.get(known, "")
         return hint.replace("DOMAIN", shlex.quote(domain)) if domain else hint
     except ValueError:
         if reason:
             return ""
-    hint = BY_STATUS.get(f"{code} over TLS" if tls else code) or BY_STATUS.get(code, "")
+    hint = BY_STATUS.get(f"{code} {connection}") or BY_STATUS.get(code, "")
     if located:
         hint = hint.replace("check --target", "check --cloud-target")
     return hint.format(target=target)

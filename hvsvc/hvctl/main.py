@@ -13,6 +13,7 @@ import click
 from hvsvc.hvctl import exit_codes
 from hvsvc.hvctl.interrupt import end_at_interrupt
 from hvsvc.hvctl.settings import global_options
+from hvsvc.hvctl.usage import usage_hint
 
 #: set by the scripts of `hvctl completion`
 _COMPLETE: Final = "_HVCTL_COMPLETE"
@@ -107,6 +108,8 @@ def run(args: list[str] | None = None) -> int:
         result: Any = cli.main(args, prog_name="hvctl", standalone_mode=False, complete_var=_COMPLETE)
     except click.ClickException as err:
         err.show()
+        if hint := usage_hint(err):
+            click.echo(f"  next: {hint}", err=True)
         return exit_codes.USAGE
     except SystemExit as err:
         # click exits so in two cases: when a completion is done, and when the reader of stdout is gone.

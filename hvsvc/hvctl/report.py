@@ -7,7 +7,7 @@ import sys
 import click
 
 from hvsvc.hvctl import hints
-from hvsvc.hvctl.channel import uses_tls
+from hvsvc.hvctl.channel import connection_words
 from hvsvc.hvctl.failure import Failure
 from hvsvc.hvctl.output import print_data
 from hvsvc.hvctl.settings import Settings
@@ -28,8 +28,9 @@ def explain(settings: Settings, failure: Failure, *, next_step: str = "") -> Non
         failure.reason,
         settings.target,
         domain=_domain_asked(),
-        tls=uses_tls(settings),
+        connection=connection_words(settings),
         located=settings.located,
+        pending=failure.metadata.get("pending") == "true",
     )
     for line in _lines(failure, next_step or hint):
         click.echo(folded(line, sys.stderr), err=True)

@@ -143,8 +143,8 @@ def test_an_answer_that_is_not_novas_is_unavailable(fake_cloud: FakeCloud, cloud
 
 
 def test_a_cloud_that_is_not_there_is_named(fake_cloud: FakeCloud) -> None:
-    code, _, message = failure(Cloud, "nope", 5)
-    assert code == "INVALID_ARGUMENT"
+    code, reason, message = failure(Cloud, "nope", 5)
+    assert (code, reason) == ("FAILED_PRECONDITION", "NOVA_NOT_CONFIGURED")
     assert "nope" in message
 
 

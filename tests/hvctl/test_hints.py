@@ -26,6 +26,25 @@ def test_no_connection_names_the_target() -> None:
     assert "--cloud-target (host-1:9443)" in hint_for("UNAVAILABLE", "", "host-1:9443", located=True)
 
 
+def test_no_connection_says_what_the_port_may_want() -> None:
+    bare = hint_for("UNAVAILABLE", "", "h:9443", connection="over TLS without a certificate")
+    assert bare.startswith("hvsvc takes only clients with a certificate: give --tls-cert and --tls-key")
+    plain = hint_for("UNAVAILABLE", "", "h:9443", connection="in plaintext")
+    assert "the port may want TLS" in plain
+    assert "who signed" in hint_for("UNAVAILABLE", "", "h:9443", connection="over TLS")
+
+
+def test_where_the_ceiling_is_stored_and_pending_the_hint_is_to_reboot() -> None:
+    asked = ("FAILED_PRECONDITION", "ABOVE_LIVE_CEILING", "")
+    assert "hvctl reboot web-1" in hint_for(*asked, domain="web-1", pending=True)
+    assert "raise" not in hint_for(*asked, domain="web-1", pending=True)
+    assert "hvctl raise web-1" in hint_for(*asked, domain="web-1")
+
+
+def test_sockets_that_do_not_fit_name_the_other_topology() -> None:
+    assert "--topology cores" in hint_for("INVALID_ARGUMENT", "TOPOLOGY_NOT_FACTORABLE", "")
+
+
 def test_a_reason_of_the_service_is_not_taken_for_a_lost_connection() -> None:
     assert hint_for("UNAVAILABLE", "NOVA_UNAVAILABLE", "host-1:9443") == ""
     assert hint_for("UNAVAILABLE", "A_REASON_OF_TOMORROW", "host-1:9443") == ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -55,14 +56,17 @@ def test_an_error_without_a_reason_shows_its_code(capsys: pytest.CaptureFixture[
     assert capsys.readouterr().err.splitlines() == [
         "hvctl: no route",
         "  code: UNAVAILABLE",
-        "  next: check --target (127.0.0.1:9443), and on that host: systemctl status hvsvc",
+        (
+            "  next: check --target (127.0.0.1:9443); the port may want TLS: give --tls-ca, --tls-cert and --tls-key "
+            "instead of --insecure; on that host: systemctl status hvsvc"
+        ),
     ]
 
 
 def test_over_tls_no_connection_may_be_a_certificate_that_does_not_fit(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    report(Settings(target="host-1:9443"), Failure("UNAVAILABLE", "no route"))
+    report(Settings(target="host-1:9443", tls_cert=Path("client.pem")), Failure("UNAVAILABLE", "no route"))
     assert (
         capsys.readouterr().err.splitlines()[-1].startswith("  next: check --target (host-1:9443), --tls-ca ")
     )

@@ -16,6 +16,7 @@ from hvsvc.hvctl.change_options import (
     max_options,
     online_option,
     reboot_option,
+    refuse_nothing_asked,
     size_options,
     via_option,
     with_options,
@@ -43,6 +44,7 @@ def raise_command(ctx: click.Context, /, domain: str, no_wait: bool, **fields: A
     The ceiling is the maxima the running domain can grow to. Without
     --reboot soft it stays pending until the next reboot.
     """
+    refuse_nothing_asked(fields, sizes=False)
     request = scaling_pb2.RaiseCeilingRequest(name=domain, **fields)
     run_change(ctx, lambda service: service.scaling.RaiseCeiling, request, no_wait=no_wait)
 
@@ -96,6 +98,7 @@ def scale_command(ctx: click.Context, /, domain: str, no_wait: bool, via: str, *
     consent. What came of it is looked at before it is confirmed; where it is not as the
     flavor says, it is reverted.
     """
+    refuse_nothing_asked(fields, topology=False)
     if via == "resize":
         from hvsvc.hvctl.resize_command import run_resize  # noqa: PLC0415  with openstacksdk behind it
 

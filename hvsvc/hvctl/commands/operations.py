@@ -88,6 +88,10 @@ def watch_operation(ctx: click.Context, name: str) -> None:
 def cancel_operation(ctx: click.Context, name: str) -> None:
     """Ask an operation to end before its next step; what it has done stays."""
     with connected(ctx, OPERATION_SHAPE) as service:
+        if (before := _get(service, name)).done:
+            print_operation(service, before)
+            click.echo(f"hvctl: {safe(before.name)} had ended already; nothing was cancelled", err=True)
+            return
         request = operations_pb2.CancelOperationRequest(name=full_name(name))
         service.operations.CancelOperation(request, timeout=service.settings.call_timeout_s)
         print_operation(service, _get(service, name))

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from hvsvc.hvctl.change_options import target_options
+from hvsvc.hvctl.change_options import refuse_nothing_asked, target_options
 from hvsvc.hvctl.change_text import plan_lines
 from hvsvc.hvctl.document import document_of, shape_of
 from hvsvc.hvctl.output import print_one
@@ -26,6 +26,7 @@ def plan_command(ctx: click.Context, /, domain: str, **target: Any) -> None:
     definition. Changes nothing. Blockers are part of the answer, so the exit code is 0; scale
     --dry-run ends with the code that the refusal would have.
     """
+    refuse_nothing_asked(target)
     request = scaling_pb2.PlanScaleRequest(name=domain, **target)
     with connected(ctx, PLAN_SHAPE) as service:
         document = document_of(service.scaling.PlanScale(request, timeout=service.settings.call_timeout_s))

@@ -90,6 +90,14 @@ def test_cancel_shows_what_is_now(hvctl: Hvctl, fake: FakeHvsvc) -> None:
     assert fake.requests("CancelOperation")[0].name == "operations/1"
 
 
+def test_cancel_of_one_that_ended_says_that_nothing_was_cancelled(hvctl: Hvctl, fake: FakeHvsvc) -> None:
+    fake.reports = [ended(name="operations/2")]
+    done = hvctl("operations", "cancel", "2")
+    assert done.returncode == 0
+    assert "operations/2 had ended already; nothing was cancelled" in done.stderr
+    assert fake.requests("CancelOperation") == []
+
+
 def test_delete(hvctl: Hvctl, fake: FakeHvsvc) -> None:
     done = hvctl("operations", "delete", "2", "-f", "json")
     assert json.loads(done.stdout) == {"name": "operations/2", "deleted": True}

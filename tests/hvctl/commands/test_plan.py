@@ -55,3 +55,14 @@ def test_blockers_are_part_of_the_answer(hvctl: Hvctl, fake: FakeHvsvc) -> None:
     assert (
         hvctl("plan", "web-1", "--vcpus", "8", "-f", "value", "-c", "xml_diff").stdout == "-<a/>\n+<b/>\n\n"
     )
+
+
+def test_nothing_asked_names_the_options(hvctl: Hvctl, fake: FakeHvsvc) -> None:
+    for words, options in (
+        ("plan web-1", "--vcpus, --memory, --max-vcpus, --max-memory or --topology"),
+        ("scale web-1 --topology cores", "--vcpus, --memory, --max-vcpus or --max-memory"),
+        ("raise web-1 --boot-vcpus 2", "--max-vcpus, --max-memory or --topology"),
+    ):
+        done = hvctl(*words.split())
+        assert (done.returncode, fake.seen) == (2, []), words
+        assert f"nothing is asked; give {options}\n" in done.stderr
