@@ -158,9 +158,13 @@ def growth_steps(done: int) -> list[scaling_pb2.Step]:
     """The steps of a live growth, the first `done` of them done and the next one running."""
     steps = []
     kinds = (
-        (scaling_pb2.Step.KIND_SET_MEMORY_LIVE, "memory 512 MiB to 1 GiB", "balloon at 1048576 KiB"),
-        (scaling_pb2.Step.KIND_SET_VCPUS_LIVE, "vCPUs 2 to 8", "8 vCPUs plugged in"),
-        (scaling_pb2.Step.KIND_ONLINE_GUEST_CPUS, "CPUs 2-7 are new", "8 CPUs online"),
+        (
+            scaling_pb2.Step.KIND_SET_MEMORY_LIVE,
+            "memory 512 MiB to 1 GiB",
+            "balloon at 1 GiB, guest total 966 MiB",
+        ),
+        (scaling_pb2.Step.KIND_SET_VCPUS_LIVE, "vCPUs 2 to 8", "live vCPUs 8"),
+        (scaling_pb2.Step.KIND_ONLINE_GUEST_CPUS, "CPUs 2-7 are new", "the guest uses 8 of 8 CPUs"),
     )
     for number, (kind, why, evidence) in enumerate(kinds):
         if number < done:

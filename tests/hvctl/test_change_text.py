@@ -23,13 +23,13 @@ def test_complete_shows_steps_and_before_after() -> None:
     lines = operation_lines(operation_document(ended()), with_steps=True)
     assert lines[0] == "web-1 (instance-0000335c): complete, each number read back"
     assert lines[1] == "operation: operations/0b7c"
-    assert "  done  add vCPUs                       1.4 s  8 vCPUs plugged in" in lines
+    assert "  done  add vCPUs                       1.4 s  live vCPUs 8" in lines
     assert any("2 → 8" in line for line in lines)
 
 
 def test_steps_shown_before_are_not_shown_again() -> None:
     lines = operation_lines(operation_document(ended()), with_steps=False)
-    assert not any("plugged in" in line for line in lines)
+    assert not any("live vCPUs 8" in line for line in lines)
 
 
 def test_nothing_changed_is_said() -> None:

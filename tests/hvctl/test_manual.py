@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from google.longrunning.operations_pb2 import Operation
 
 from hvsvc.hvctl import exit_codes
 from hvsvc.hvctl.main import COMMANDS
@@ -36,7 +37,12 @@ from tests.fakes.service_messages import host as host_message
 from tests.hvctl.conftest import Hvctl
 
 MANUAL = ROOT / "docs" / "hvctl.md"
-ABOVE = "16 vCPUs are above the ceiling of 8: raising it takes a reboot"
+ABOVE = (
+    "maximum vCPUs 8 to 16; that takes effect only by a reboot, to which the request does not consent; nothing was "
+    "changed; consent with reboot SOFT (hvctl: --reboot soft), or stay below the ceiling: 8 vCPUs and 1 GiB"
+)
+OPERATION = "operations/0b7c3f5e-1d2a-4e6b-8c9d-a1b2c3d4e5f6"
+STORED = "stored: maximum vCPUs 8, current 8, maximum memory 1 GiB, current 1 GiB, topology 8x1x1x1x1"
 EXAMPLES = read_examples("hvctl")
 
 
@@ -49,10 +55,21 @@ def host(fake: FakeHvsvc) -> None:
         )
     ]
     fake.host, fake.drifts = host_message(), [drift()]
-    fake.reports = [running(growth_steps(0)), ended()]
+    fake.reports = [running(growth_steps(0), name=OPERATION), grown()]
     fake.plan = scaling_pb2.PlanScaleResponse(
         domain=domain(), steps=[step(scaling_pb2.Step.KIND_SET_VCPUS_LIVE, scaling_pb2.Step.STATE_PENDING)]
     )
+
+
+def grown() -> Operation:
+    """A growth of both sides, which stores its sizes last."""
+    operation = ended(name=OPERATION)
+    result = scaling_pb2.ScaleResult()
+    operation.response.Unpack(result)
+    kind, done = scaling_pb2.Step.KIND_DEFINE_CONFIG, scaling_pb2.Step.STATE_DONE
+    result.steps.append(step(kind, done, took_s=0.1, evidence=STORED))
+    operation.response.Pack(result)
+    return operation
 
 
 @pytest.fixture

@@ -36,10 +36,10 @@ def test_each_step_is_shown_while_it_runs_and_with_its_time(
         fake.released.set()
         assert session.finish() == 0
     lines = [line.strip() for line in ESCAPES.sub("", session.output).replace("\r", "\n").split("\n")]
-    assert "done  add vCPUs                       1.4 s  8 vCPUs plugged in" in lines
-    assert "done  bring CPUs online in the guest  2.4 s  8 CPUs online" in lines
+    assert "done  add vCPUs                       1.4 s  live vCPUs 8" in lines
+    assert "done  bring CPUs online in the guest  2.4 s  the guest uses 8 of 8 CPUs" in lines
     result = lines[lines.index("web-1 (instance-0000335c): complete, each number read back") :]
-    assert not any("plugged in" in line for line in result), "the steps are not told twice"
+    assert not any("live vCPUs 8" in line for line in result), "the steps are not told twice"
 
 
 def test_a_step_of_a_hostile_guest_cannot_act_on_the_terminal(

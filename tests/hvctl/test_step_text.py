@@ -47,7 +47,7 @@ def test_evidence_comes_before_the_why_and_is_made_safe() -> None:
 
 def test_lines() -> None:
     assert step_lines([document_of(item) for item in growth_steps(1)]) == [
-        "  done     set the memory                  0.4 s  balloon at 1048576 KiB",
+        "  done     set the memory                  0.4 s  balloon at 1 GiB, guest total 966 MiB",
         "  running  add vCPUs                              vCPUs 2 to 8",
         "  pending  bring CPUs online in the guest         CPUs 2-7 are new",
     ]
