@@ -93,7 +93,7 @@ def target_of(server: CloudServer, template: str, cloud: str) -> str:
     if server.host is None:
         message = (
             f"cloud {cloud} does not show the credential on which host server {server.name} runs (admins only); name "
-            "hvsvc there: --target HOST:9443, or HVCTL_TARGET"
+            "hvsvc there: --target HOST:9443 beside --cloud"
         )
         raise CloudError(
             Failure("PERMISSION_DENIED", message, Reason.NOVA_NOT_PERMITTED.value, {"serverId": server.id})
