@@ -108,7 +108,8 @@ def serve(config_file: Path) -> None:
 def check(config_file: Path) -> None:
     """Only check the settings, the certificates and the cloud they name.
 
-    Exit code 0 where hvsvc would start with them, else 2.
+    Exit code 0 where hvsvc would start with them, else 2. The folders of socket and
+    journal are not looked at: the service manager makes them at the start.
     """
     config = _load(config_file)
     try:

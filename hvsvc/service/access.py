@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final
 
@@ -33,6 +33,8 @@ class Caller:
 
     identity: str
     role: Role
+    #: how the operator of the host gives a role by this door
+    grant: str = field(default="list the name in [access.sans]", compare=False)
 
 
 #: who made the call that runs in this task
@@ -79,8 +81,8 @@ class Access:
 
     def __init__(self, names: Mapping[str, Role], *, unix: Role, plaintext: Role) -> None:
         self._names = names
-        self._unix = Caller("unix", unix)
-        self._plaintext = Caller("loopback", plaintext)
+        self._unix = Caller("unix", unix, "set [access] unix_role")
+        self._plaintext = Caller("loopback", plaintext, "set [access] insecure_loopback_role")
 
     def identify(self, context: grpc.aio.ServicerContext[Any, Any]) -> Caller:
         """Who calls.
@@ -102,7 +104,7 @@ class Access:
             raise NotPermittedError(
                 Reason.NOT_PERMITTED,
                 f"{caller.identity} has role {caller.role.name.lower()}; this call needs"
-                f" {needed.name.lower()}: the operator of this host can list the name in [access.sans]",
+                f" {needed.name.lower()}: the operator of this host can {caller.grant}",
                 {"caller": caller.identity, "role": caller.role.name.lower(), "needed": needed.name.lower()},
             )
 

@@ -13,25 +13,30 @@ export LIBVIRT_LOG_OUTPUTS="4:file:$dir/libvirt.log"
 # shellcheck disable=SC2317  # called by the trap
 clean_up() {
   local status=$?
-  trap '' INT TERM
+  # whoever read the output may be gone: what is printed must not keep the rest from being cleared up
+  trap '' INT TERM HUP PIPE
   if [[ -n $daemon ]]; then
     kill "$daemon" 2>/dev/null || true
     wait "$daemon" 2>/dev/null || true
   fi
   case $status in
     0) ;;
-    130 | 143) echo "demo: interrupted, clearing up" ;;
+    129 | 130 | 141 | 143) echo "demo: interrupted, clearing up" ;;
     *) [[ ! -s $dir/hvsvc.log ]] || { echo "--- the end of the daemon's log:"; tail -n 20 "$dir/hvsvc.log"; } ;;
-  esac >&2
+  esac >&2 || true
   python packaging/demo/guest.py stop "$dir/libvirt" || true
   rm -rf "$dir"
 }
 trap clean_up EXIT
+trap 'exit 129' HUP
 trap 'exit 130' INT
+trap 'exit 141' PIPE
 trap 'exit 143' TERM
 
-say() { printf '\n\033[1m# %s\033[0m\n' "$*"; }
-run() { printf '\033[1m$ %s\033[0m\n' "$*"; "$@"; }
+bold='' plain=''
+if [[ -t 1 && -z ${NO_COLOR:-} ]]; then bold=$'\033[1m' plain=$'\033[0m'; fi
+say() { printf '\n%s# %s%s\n' "$bold" "$*" "$plain"; }
+run() { printf '%s$ %s%s\n' "$bold" "$*" "$plain"; "$@"; }
 guest_says() { echo "guest: $(grep -a '^GUEST' "$dir/libvirt/web-1.console" | tail -n 1 | tr -d '\r')"; }
 die() { echo "demo: $*" >&2; exit 1; }
 
