@@ -6,6 +6,7 @@ import ast
 import asyncio
 import re
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from hvsvc.service.access import NEEDED
 from hvsvc.v1 import desired_pb2, domain_pb2, domain_pb2_grpc, drift_pb2, operation_pb2, scaling_pb2
-from tests.fakes.face import unix_face
+from tests.fakes.face import LIMITS, unix_face
 
 #: each service and the module that tests it
 SERVICES: list[tuple[ServiceDescriptor, str]] = [
@@ -93,7 +94,8 @@ async def test_garbage_on_the_socket_harms_nobody_else(tmp_path: Path) -> None:
 
 
 async def test_many_refusals_at_once_leave_the_connection_usable(tmp_path: Path) -> None:
-    async with unix_face(tmp_path) as face:
+    # a caller's next call may come before the server has let go of its last one
+    async with unix_face(tmp_path, limits=replace(LIMITS, calls=200)) as face:
         # callers of their own threads, as most are: their ends and the server's cross on the wire
         with grpc.insecure_channel(face.target) as channel, ThreadPoolExecutor(50) as callers:
             stub = domain_pb2_grpc.DomainServiceStub(channel)
