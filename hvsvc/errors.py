@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, Final
 
 
 class Reason(StrEnum):
@@ -208,6 +208,10 @@ class DeadlineError(HvsvcError):
     """A wait ended at its bound; what is true now is unknown unless stated."""
 
     status = "DEADLINE_EXCEEDED"
+
+
+#: whether what was asked for was done is not known; the part that was asked may be back soon
+UNANSWERED: Final = (UnavailableError, DeadlineError)
 
 
 class ExhaustedError(HvsvcError):

@@ -22,7 +22,7 @@ from hvsvc.adapters.placement_answers import (
     refused,
 )
 from hvsvc.domain.allocation import AllocationFacts, ProviderRoom, Size, check_room
-from hvsvc.errors import AbortedError, DeadlineError, HvsvcError, Reason, UnavailableError
+from hvsvc.errors import UNANSWERED, AbortedError, HvsvcError, Reason
 
 #: other consumers of the same host raise the provider's generation too, so a conflict is ordinary
 _WRITE_ATTEMPTS = 10
@@ -91,7 +91,7 @@ class PlacementAllocations:
         try:
             async with self._calls.within_timeout(what) as calls:
                 return await _set(calls, server_id, seen, wanted, what, sent)
-        except (UnavailableError, DeadlineError) as err:
+        except UNANSWERED as err:
             if sent.is_set():
                 err.message = (
                     f"the {what} may have been written, though that was not read back ({err.message})"

@@ -16,7 +16,7 @@ from hvsvc.domain.plan_allocation import plan_allocation
 from hvsvc.domain.plan_ceiling import CeilingPart, plan_ceiling
 from hvsvc.domain.plan_config import plan_stored_current
 from hvsvc.domain.plan_live import plan_live
-from hvsvc.domain.steps import Effect, Part, Step, StepKind
+from hvsvc.domain.steps import Effect, Part, Step, StepKind, last_xml
 from hvsvc.domain.target import Method, RebootMode, Target
 from hvsvc.domain.topology import Topology
 from hvsvc.domain.world import World
@@ -74,7 +74,7 @@ def plan_change(world: World, target: Target, growth: Target | None = None) -> P
     steps = (*first.steps, *changes, *last.steps)
     parts = (ceiling.part, reboot, live, stored, first)  # refusals of the change itself are told first
     blockers = [*_general_blockers(world, changes), *(error for part in parts for error in part.blockers)]
-    final_xml = next((step.xml for step in reversed(steps) if step.xml is not None), None)
+    final_xml = last_xml(steps)
     return Plan(
         target=target,
         etag=world.domain.etag,

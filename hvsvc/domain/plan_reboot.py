@@ -11,6 +11,7 @@ from hvsvc.domain.limits import MIB_KIB
 from hvsvc.domain.outcome import Note
 from hvsvc.domain.plan import Plan, plan_change
 from hvsvc.domain.read_definition import parse_definition
+from hvsvc.domain.steps import last_xml
 from hvsvc.domain.target import Method, Target
 from hvsvc.domain.world import World
 from hvsvc.errors import FailedPreconditionError, HvsvcError, Reason
@@ -40,7 +41,7 @@ def plan_reboot(world: World, target: Target, desired: DesiredState | None) -> P
 
 def find_unstored(desired: DesiredState, facts: DomainFacts, plan: Plan) -> tuple[str, ...]:
     """What of the recorded ceiling the stored definition lacks when a plan's steps are done."""
-    xml = next((step.xml for step in reversed(plan.steps) if step.xml is not None), None)
+    xml = last_xml(plan.steps)
     after = facts if xml is None else replace(facts, config=parse_definition(xml))
     drift = judge_drift(desired, after)
     return drift.differences if drift.status is DriftStatus.CEILING_LOST else ()

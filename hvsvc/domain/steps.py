@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -82,3 +83,8 @@ class Part:
     steps: tuple[Step, ...] = ()
     blockers: tuple[HvsvcError, ...] = ()
     warnings: tuple[Note, ...] = ()
+
+
+def last_xml(steps: Sequence[Step]) -> str | None:
+    """The definition that is stored when the steps are done; None where they write none."""
+    return next((step.xml for step in reversed(steps) if step.xml is not None), None)

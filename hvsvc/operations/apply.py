@@ -16,12 +16,11 @@ from hvsvc.domain.target import Method, RebootMode, Target
 from hvsvc.domain.verify import verify_target
 from hvsvc.domain.world import World
 from hvsvc.errors import (
-    DeadlineError,
+    UNANSWERED,
     FailedPreconditionError,
     HvsvcError,
     InternalError,
     Reason,
-    UnavailableError,
 )
 from hvsvc.operations.context import Context, Deadline, Evidence, Tools
 from hvsvc.operations.running import Running
@@ -50,8 +49,6 @@ EXECUTORS: Mapping[StepKind, Executor] = {
 _READS = 3
 #: looks at the allocation of a domain whose size goes on moving
 _SETTLINGS = 3
-#: whether what was asked for was done is not known
-_UNANSWERED = (DeadlineError, UnavailableError)
 #: steps that change nothing of the domain, though its balloon may move meanwhile
 _LOOKING_ON = (StepKind.SET_ALLOCATION, StepKind.WAIT_GUEST)
 
@@ -243,7 +240,7 @@ class Application:
         except Exception:  # noqa: BLE001 the bug that ended the operation may lie in the reading
             now = None  # the error says what failed; what is true now could not be read
         onlooker = failed is not None and steps[failed].kind in _LOOKING_ON
-        unknown = isinstance(error, _UNANSWERED) and not onlooker and self._differs(now)
+        unknown = isinstance(error, UNANSWERED) and not onlooker and self._differs(now)
         if not (self._context.changed or unknown):
             await self._take_back()
         return replace(

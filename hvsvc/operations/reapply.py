@@ -21,7 +21,7 @@ from hvsvc.domain.reapply import (
     plan_reapply,
 )
 from hvsvc.domain.target import Target
-from hvsvc.errors import DeadlineError, HvsvcError, NotFoundError, UnavailableError
+from hvsvc.errors import UNANSWERED, HvsvcError, NotFoundError
 from hvsvc.operations.changes import Changes
 from hvsvc.operations.context import Tools
 from hvsvc.operations.domain_watch import DomainWatch
@@ -40,8 +40,6 @@ _UNRELATED = frozenset(
         LifecycleEvent.SUSPENDED,
     }
 )
-#: a part is away, and says nothing about what was written
-_MOMENTARY = (UnavailableError, DeadlineError)
 
 _log = structlog.stdlib.get_logger("hvsvc.reapply")
 
@@ -228,7 +226,7 @@ class Reapplier:
             if err.reason in BUSY:
                 watched.tries, watched.waits_for = before, f"{BUSY[err.reason]}; then it is looked at again"
                 return self._again_while_busy(watched, busy=True)
-            if isinstance(err, _MOMENTARY):
+            if isinstance(err, UNANSWERED):
                 watched.tries = before.at_outage(self._now_s())
             watched.waits_for = watched.failure = f"the last attempt failed: {err.message}"
             next_s = watched.tries.next_s(self._settings.backoff)
@@ -273,7 +271,7 @@ class Reapplier:
     ) -> float | None:
         """A task ends soon. Where a Nova is away, or somebody has to confirm, it is asked less the longer it is."""
         task = server is not None and server.task_state is not None
-        open_end = isinstance(error, _MOMENTARY) or (unheard and not task)
+        open_end = isinstance(error, UNANSWERED) or (unheard and not task)
         wait_s = self._again_while_busy(watched, task or open_end)
         if wait_s is None or not open_end or watched.busy_since_s is None:
             return wait_s

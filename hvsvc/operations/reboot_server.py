@@ -5,6 +5,7 @@ from __future__ import annotations
 from hvsvc.domain.facts import DomainFacts, ServerFacts
 from hvsvc.domain.obstacles import check_reboot, check_server
 from hvsvc.errors import (
+    UNANSWERED,
     DeadlineError,
     FailedPreconditionError,
     HvsvcError,
@@ -16,7 +17,6 @@ from hvsvc.operations.context import Context, Deadline, Tools
 from hvsvc.operations.ports import Servers
 from hvsvc.operations.wait_domain import PASSING
 
-_MOMENTARY = (UnavailableError, DeadlineError)
 #: looks in a row at which Nova has no task before that is believed without a result: its database may lag
 _QUIET_LOOKS = 3
 
@@ -56,7 +56,7 @@ async def reboot_server(tools: Tools, context: Context, before: DomainFacts) -> 
         try:
             result, server = await _progress(servers, context.uuid, request_id)
             unreachable = None
-        except _MOMENTARY as err:
+        except UNANSWERED as err:
             # Nova may come back; the bound decides
             unreachable = err
             continue
@@ -80,7 +80,7 @@ async def _ask(servers: Servers, context: Context) -> str:
     context.changed = context.rebooted = True
     try:
         return await servers.reboot_soft(context.uuid)
-    except _MOMENTARY as err:
+    except UNANSWERED as err:
         err.message = (
             f"a soft reboot was asked for, and whether Nova took it is not known ({err.message}); read the server "
             "in Nova and the domain before you repeat the request"

@@ -146,9 +146,10 @@ class Operations:
 
     async def _work(self, running: Running, work: Callable[[Running], Awaitable[None]]) -> None:
         await work(running)
-        if running.record.done:
-            self._ended(running.record)
-        if running.record.done and not await self._let_go(running):
+        if not running.record.done:
+            return
+        self._ended(running.record)
+        if not await self._let_go(running):
             task = asyncio.create_task(self._store_end(running), name=f"end of {running.record.id}")
             self._ends.add(task)
             task.add_done_callback(self._ends.discard)

@@ -6,7 +6,7 @@ from hvsvc.domain.facts import GuestCpus
 from hvsvc.domain.steps import Step
 from hvsvc.domain.target import GuestCpuMode
 from hvsvc.errors import (
-    DeadlineError,
+    UNANSWERED,
     FailedPreconditionError,
     GuestAgentError,
     HvsvcError,
@@ -18,7 +18,6 @@ from hvsvc.operations.wait_domain import read_changed
 
 #: a guest that refuses to online a CPU is asked once more, never in a storm (case CPU-04)
 _ATTEMPTS = 2
-_UNANSWERED = (DeadlineError, UnavailableError)
 
 
 async def set_vcpus_live(tools: Tools, context: Context, step: Step) -> Evidence:
@@ -40,7 +39,7 @@ async def set_vcpus_live(tools: Tools, context: Context, step: Step) -> Evidence
         context.domain = await read_changed(tools, context.uuid)
         reached = context.domain.live.current_vcpus if context.domain.live else 0
         context.changed = context.changed or reached != before
-        if reached == wanted and isinstance(err, _UNANSWERED):
+        if reached == wanted and isinstance(err, UNANSWERED):
             return Evidence(f"live vCPUs {reached}")  # only the answer was lost
         err.message = (
             f"{err.message}; {wanted} live vCPUs were asked, {before} were there before, {reached} are now"

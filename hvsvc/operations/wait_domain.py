@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
 from hvsvc.domain.facts import DomainFacts
-from hvsvc.errors import AbortedError, DeadlineError, UnavailableError
+from hvsvc.errors import UNANSWERED, AbortedError, UnavailableError
 from hvsvc.operations.context import Deadline, Tools
 
 T = TypeVar("T")
 
 #: of a read: libvirt restarts, or the domain changes faster than it can be read; the next one may work
-PASSING = (UnavailableError, DeadlineError, AbortedError)
+PASSING = (*UNANSWERED, AbortedError)
 
 
 async def read_patiently(tools: Tools, read: Callable[[], Awaitable[T]], deadline: Deadline) -> T:
